@@ -1,0 +1,59 @@
+# Every target does its own set-up. State lives in .venv and build/, both ignored by git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help setup demo test check format lint types layers bench e2e examples clean
+
+help:  ## list the targets
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+# The stamps make a second run of a target free of the network.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo]' --group test
+	touch $@ $(VENV)/.demo
+
+$(VENV)/.lint: pyproject.toml constraints.txt $(VENV)/.test
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group lint
+	touch $@
+
+$(VENV)/.bench: pyproject.toml constraints.txt $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $@
+
+setup: $(VENV)/.lint  ## install everything a contributor needs
+
+demo: $(VENV)/.demo  ## the founding story, end to end, on this machine
+	$(BIN)/spanwitness demo
+
+test: $(VENV)/.test  ## all tests that need no outside server
+	$(BIN)/python -m pytest -m "not e2e" -n auto
+
+check: format lint types layers test  ## everything that must be green before a commit
+
+format: $(VENV)/.lint
+	$(BIN)/ruff format --check src tests examples benchmarks
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check src tests examples benchmarks
+
+types: $(VENV)/.lint
+	$(BIN)/mypy
+
+layers: $(VENV)/.lint
+	$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.bench  ## print the performance bars of docs/performance.md
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,1 @@
+"""Agent tracing middleware with silent-failure detection."""

@@ -1,0 +1,1 @@
+"""Spans at rest: reading and writing OTLP JSON."""

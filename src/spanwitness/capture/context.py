@@ -1,0 +1,267 @@
+"""What the capture points share: the run that is going on, and its board of open tool calls.
+
+A context variable holds a *reference* to a mutable `RunState`, so that child tasks and threads that
+inherit the context write to the same one. (A variable set in a child task would be lost.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from spanwitness.capture.content import ContentPolicy
+    from spanwitness.model import SpanRecord, Submission, ToolRequest
+
+Link: TypeAlias = Literal["explicit", "exact", "identical", "name", "process", "ambiguous", "none"]
+
+_MAX_OPEN_CALLS = 1024
+_MAX_RETURNED = 256
+_MAX_RETURNED_CHARS = 4_000_000
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call that a model asked for and that no tool has claimed yet."""
+
+    call_id: str
+    name: str
+    arguments: object
+    chat_span_id: str = ""
+    is_claimed: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class Returned:
+    """What a tool gave back, held (bounded) until a request delivers it, to be compared there."""
+
+    name: str
+    value: object
+    """The value as returned, or its text when it was too large to hold; never exported from here."""
+    part_types: tuple[str, ...] = ("text",)
+    is_error: bool = False
+    is_empty: bool = False
+    is_cut: bool = False
+    size_chars: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class CallClaim:
+    """The answer to a tool that asks which call it serves."""
+
+    call_id: str | None
+    link: Link
+
+
+NO_CLAIM = CallClaim(None, "none")
+Peek: TypeAlias = Callable[[], Iterable["ToolRequest"]]
+
+
+class Board:
+    """Open tool calls of one run, and results on their way back to the model. Thread-safe."""
+
+    __slots__ = ("__weakref__", "_lock", "_open", "_peeks", "_returned", "_returned_chars", "evicted")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, OpenCall] = OrderedDict()
+        self._returned: OrderedDict[str, Returned] = OrderedDict()
+        self._returned_chars = 0
+        self._peeks: list[Peek] = []
+        self.evicted = 0
+        """Entries dropped because the board was full."""
+        _boards.add(self)
+
+    def post(self, requests: Iterable[ToolRequest], chat_span_id: str) -> None:
+        """Put the client-side calls of a reply on the board; posting an id twice changes nothing."""
+        with self._lock:
+            for request in requests:
+                call_id = request.call_id
+                if call_id is None or request.side != "client" or call_id in self._open:
+                    continue
+                self._open[call_id] = OpenCall(
+                    call_id, request.name, request.arguments, chat_span_id
+                )
+                if len(self._open) > _MAX_OPEN_CALLS:
+                    self._open.popitem(last=False)
+                    self.evicted += 1
+
+    def add_peek(self, peek: Peek) -> None:
+        """Register an unfinished stream: called when a tool starts before its stream has ended."""
+        with self._lock:
+            self._peeks.append(peek)
+
+    def remove_peek(self, peek: Peek) -> None:
+        """Forget an unfinished stream."""
+        with self._lock:
+            if peek in self._peeks:
+                self._peeks.remove(peek)
+
+    def claim(self, name: str, arguments: Mapping[str, object]) -> CallClaim:
+        """Claim the open call that a starting tool serves.
+
+        Args:
+            name: The tool's name as offered.
+            arguments: The bound arguments; the model's arguments must be equal to a part of them
+                (defaults are not in the model's arguments).
+        """
+        if self._peeks:
+            self._look_at_streams()
+        with self._lock:
+            same_name = [c for c in self._open.values() if c.name == name and not c.is_claimed]
+            if not same_name:
+                return NO_CLAIM
+            matching = [c for c in same_name if _is_part(c.arguments, arguments)]
+            link: Link
+            if len(matching) == 1:
+                chosen, link = matching[0], "exact"
+            elif matching and _all_equal(matching):
+                chosen, link = matching[0], "identical"
+            elif not matching and len(same_name) == 1:
+                chosen, link = same_name[0], "name"
+            else:
+                return CallClaim(None, "ambiguous")
+            chosen.is_claimed = True
+            return CallClaim(chosen.call_id, link)
+
+    def claim_id(self, call_id: str) -> CallClaim:
+        """Claim a call by its id, as a hand-written loop knows it."""
+        with self._lock:
+            call = self._open.get(call_id)
+            if call is not None:
+                call.is_claimed = True
+        return CallClaim(call_id, "explicit")
+
+    def has(self, name: str, arguments: Mapping[str, object]) -> bool:
+        """Say whether an unclaimed call of this name and these arguments is open here."""
+        with self._lock:
+            return any(
+                c.name == name and not c.is_claimed and _is_part(c.arguments, arguments)
+                for c in self._open.values()
+            )
+
+    def hold(self, call_id: str, returned: Returned) -> None:
+        """Hold what a tool returned until a request delivers it."""
+        with self._lock:
+            self._returned[call_id] = returned
+            self._returned_chars += returned.size_chars
+            while self._returned and (
+                len(self._returned) > _MAX_RETURNED or self._returned_chars > _MAX_RETURNED_CHARS
+            ):
+                _, old = self._returned.popitem(last=False)
+                self._returned_chars -= old.size_chars
+                self.evicted += 1
+
+    def held(self, call_id: str) -> Returned | None:
+        """Return what a tool returned for a call, or `None` when it was not seen or is gone."""
+        with self._lock:
+            return self._returned.get(call_id)
+
+    def _look_at_streams(self) -> None:
+        with self._lock:
+            peeks = list(self._peeks)
+        for peek in peeks:
+            self.post(peek(), "")
+
+
+def _is_part(asked: object, bound: Mapping[str, object]) -> bool:
+    if asked is None:
+        return True
+    if not isinstance(asked, Mapping):
+        return False
+    missing = object()
+    for key, value in asked.items():
+        got = bound.get(str(key), missing)
+        if got is value:
+            continue
+        try:
+            if got is missing or not bool(got == value):
+                return False
+        except Exception:  # noqa: BLE001  comparing the caller's values may raise anything (numpy)
+            return False
+    return True
+
+
+def _all_equal(calls: list[OpenCall]) -> bool:
+    first = calls[0].arguments
+    return all(call.arguments == first for call in calls[1:])
+
+
+_boards: weakref.WeakSet[Board] = weakref.WeakSet()
+
+
+def claim_anywhere(name: str, arguments: Mapping[str, object]) -> CallClaim:
+    """Claim a call for a tool that runs outside every context (a bare thread pool).
+
+    Linked only if exactly one live board of the process has it open; else ambiguous.
+    """
+    found = [board for board in list(_boards) if board.has(name, arguments)]
+    if not found:
+        return NO_CLAIM
+    if len(found) > 1:
+        return CallClaim(None, "ambiguous")
+    claim = found[0].claim(name, arguments)
+    return CallClaim(claim.call_id, "process") if claim.call_id is not None else claim
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class RunState:
+    """The mutable side of a run in progress. One per run; a nested run has its own and a parent."""
+
+    run_id: str
+    name: str
+    policy: ContentPolicy
+    span: Span | None = None
+    """The root span of the run; `None` when nothing could be started."""
+    trace_id: str = ""
+    is_recording: bool = True
+    """False for an unsampled run: nothing is serialised, only `records` are kept."""
+    parent: RunState | None = None
+    board: Board = field(default_factory=Board)
+    started: int = 0
+    ended: int = 0
+    submission: Submission | None = None
+    answer: object = None
+    """The submitted object itself, to be digested again at the end."""
+    is_submitted: bool = False
+    phases: dict[str, Literal["before_submit", "after_submit"]] = field(default_factory=dict)
+    """Tools that are exposed in one phase only."""
+    configured: list[str] = field(default_factory=list)
+    incomplete_reasons: list[str] = field(default_factory=list)
+    records: list[SpanRecord] = field(default_factory=list)
+    """Structural records of an unsampled run."""
+    root_attributes: dict[str, object] = field(default_factory=dict)
+    """Attributes to be written on the root before it ends."""
+    pid: int = field(default_factory=os.getpid)
+    _seq: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def next_seq(self) -> int:
+        """Return the next sequence number of the run and count a started span."""
+        self.started += 1
+        return next(self._seq)
+
+    def mark_incomplete(self, reason: str) -> None:
+        """Say that absence proves nothing in this run; a reason is kept once."""
+        if reason not in self.incomplete_reasons:
+            self.incomplete_reasons.append(reason)
+
+
+_current: ContextVar[RunState | None] = ContextVar("spanwitness_run", default=None)
+
+
+def current_run() -> RunState | None:
+    """Return the run that is going on in this context, or `None`."""
+    return _current.get()
+
+
+set_current = _current.set
+reset_current = _current.reset

@@ -1,0 +1,1 @@
+"""The contract language: what is expected of a run."""

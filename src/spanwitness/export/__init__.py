@@ -1,0 +1,1 @@
+"""Where spans leave the process: batching, OTLP senders, local files, process life cycle, loss counts."""

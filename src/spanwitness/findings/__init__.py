@@ -1,0 +1,1 @@
+"""Where a finding goes: span attributes and events, metrics, the log."""

@@ -1,0 +1,1 @@
+"""Capture, rules and findings joined in one process."""

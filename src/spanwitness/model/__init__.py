@@ -1,0 +1,69 @@
+"""The frozen values that capture writes, normalize reads, and rules judge.
+
+`None` always means "not known"; an empty tuple means "known to be none".
+"""
+
+from __future__ import annotations
+
+from spanwitness.model.calls import (
+    Attempt,
+    ChatCall,
+    Delivery,
+    Discovery,
+    Execution,
+    OutputFormat,
+    ToolCall,
+    ToolChoice,
+    ToolDefinition,
+    ToolRequest,
+    Usage,
+)
+from spanwitness.model.ledger import LedgerRow
+from spanwitness.model.message import (
+    MediaPart,
+    Message,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from spanwitness.model.run import Claim, Run, Step, Submission
+from spanwitness.model.span import SpanEvent, SpanRecord
+from spanwitness.model.verdict import Fault, Severity, Verdict, VerdictWord
+
+__all__ = [
+    "Attempt",
+    "ChatCall",
+    "Claim",
+    "Delivery",
+    "Discovery",
+    "Execution",
+    "Fault",
+    "LedgerRow",
+    "MediaPart",
+    "Message",
+    "OpaquePart",
+    "OutputFormat",
+    "Part",
+    "ReasoningPart",
+    "RefusalPart",
+    "Run",
+    "Severity",
+    "SpanEvent",
+    "SpanRecord",
+    "Step",
+    "Submission",
+    "TextPart",
+    "ToolCall",
+    "ToolCallPart",
+    "ToolChoice",
+    "ToolDefinition",
+    "ToolRequest",
+    "ToolResultPart",
+    "Usage",
+    "Verdict",
+    "VerdictWord",
+]

@@ -1,0 +1,1 @@
+"""Spans of any dialect to runs, and the dispatch ledger of a run."""

@@ -1,0 +1,1 @@
+"""Where rules look: the engine, and one file a rule."""

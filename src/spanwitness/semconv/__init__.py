@@ -1,0 +1,1 @@
+"""Attribute names: OTel's (`gen_ai`), MCP's and our own (`spanwitness`)."""

@@ -1,0 +1,1 @@
+"""Provider JSON and SSE to model values: pure functions, one file a wire format."""
