@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -129,14 +130,17 @@ class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
     has_server_state: bool = False
     """Part of the input is held by the provider (previous response, conversation, stored prompt,
     cached content): what is held there is unknown, never absent."""
-    input_messages: tuple[Message, ...] | None = None
-    """Every message of the request, system text first; `None` = content off or not recorded."""
+    input_messages: Sequence[Message] | None = None
+    """Every message of the request, system text first; `None` = content off or not recorded.
+
+    From a stored trace it is decoded when it is first read (histories repeat and are long), so ask
+    the cheap fields first. It compares equal to a tuple of equal messages."""
     delivered: tuple[Delivery, ...] | None = None
     """Results that stood in this request, history included; `None` = not recorded."""
     reasoning_lost: int | None = None
     """Signed reasoning parts of earlier replies missing from this history; `None` = not looked at."""
 
-    output_messages: tuple[Message, ...] | None = None
+    output_messages: Sequence[Message] | None = None
     """The reply; `None` = content off or not recorded."""
     requested: tuple[ToolRequest, ...] | None = None
     """Calls in the reply; `None` = not recorded."""
