@@ -1,0 +1,383 @@
+"""What of the caller's values may leave, and as which text. Sizes are decided before serialising.
+
+Values become JSON text. What JSON cannot say is written with one-key objects, so that a reader can
+tell it from the data: `{"$float": "NaN"}` (`Infinity`, `-Infinity`), `{"$bytes": 12}`,
+`{"$type": "io.TextIOWrapper"}` for an object that is not looked into (its `repr` is never called),
+`{"$ref": "cycle"}`, and `{"$cut": 990}` where that many items were left out. Lone surrogates become
+U+FFFD.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from math import isfinite
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, get_args
+
+import msgspec
+
+from spanwitness.capture.plain import Plainer, join_surrogates, type_name
+from spanwitness.capture.redact import MARGIN, REDACTION_FAILED, redact_secrets
+from spanwitness.errors import SettingsError
+from spanwitness.model.digest import digest_text
+
+__all__ = [
+    "ContentMode",
+    "ContentPolicy",
+    "Encoded",
+    "clean",
+    "content_key",
+    "digest_bytes",
+    "digest_value",
+    "encode",
+    "encode_text",
+    "exception_text",
+    "measure",
+]
+
+ContentMode: TypeAlias = Literal["on", "off", "digests"]
+
+DEFAULT_MAX_CHARS: Final = 8192
+_DIGEST_CHARS: Final = 65_536
+"""Longer texts are not digested on the caller's path: a digest takes 1 ms a megabyte."""
+_FREEZE_CHARS: Final = 262_144
+_BIG_INT: Final = 1 << 64
+_MIN_CHARS: Final = 16
+NOT_PLAIN: Final = -(1 << 60)
+
+ALLOWED_HEADERS: Final = frozenset(
+    {
+        "content-length",
+        "content-type",
+        "date",
+        "openai-processing-ms",
+        "request-id",
+        "retry-after",
+        "server",
+        "x-request-id",
+        "x-stainless-retry-count",
+    }
+)
+"""HTTP headers that may be recorded unless a policy says otherwise."""
+
+_json = msgspec.json.Encoder().encode
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_key = os.urandom(32)
+
+
+def _new_key() -> None:
+    global _key  # noqa: PLW0603
+    _key = os.urandom(32)
+
+
+def content_key() -> bytes:
+    """Return this process's random key for digests of content.
+
+    It never leaves the process, so a short value (an amount, a yes) cannot be found by trying. A
+    forked child keeps its parent's key: their spans may belong to one run.
+    """
+    return _key
+
+
+class Encoded(msgspec.Struct, frozen=True, gc=False):
+    """A value made ready to leave."""
+
+    text: str | None
+    """The text; `None` when the policy keeps content in."""
+    chars: int
+    """Length of the whole text before any cut; -1 = too large to be measured on the way."""
+    digest: str = ""
+    """Keyed digest of the whole text before redaction and cut; "" = not needed, or too large."""
+    is_truncated: bool = False
+    is_repaired: bool = False
+    """Characters that cannot be written in UTF-8 were replaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentPolicy:
+    """Say what content may leave.
+
+    Args:
+        mode: `on` records texts; `off` records lengths, and digests under a random key of the
+            process; `digests` is `off` with your own `digest_key`, so that digests of several
+            processes can be compared.
+        redact: Called with every text, key and number (as text) that is about to leave; returns what
+            may leave. A call that raises lets nothing of that text leave.
+        redact_secrets: Also replace what looks like a credential (see `redact_secrets`).
+        max_chars: Cap of one attribute, in characters, at least 16. What is cut is marked, with its
+            length and digest.
+        tools: Other modes or policies for single tools, by name.
+        headers: Names of HTTP headers that may be recorded, in lower case. An allow list: every
+            other header stays in.
+        digest_key: 1 to 64 bytes, for `mode="digests"` only. Keep it secret.
+
+    Raises:
+        SettingsError: An argument cannot be used. A mode that is not known refuses to start.
+    """
+
+    mode: ContentMode = "on"
+    redact: Callable[[str], str] | None = None
+    redact_secrets: bool = True
+    max_chars: int = DEFAULT_MAX_CHARS
+    tools: Mapping[str, ContentMode | ContentPolicy] = field(default_factory=dict)
+    headers: frozenset[str] = ALLOWED_HEADERS
+    digest_key: bytes | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(ContentMode):
+            raise SettingsError(f"content mode {self.mode!r} is not one of 'on', 'off', 'digests'")
+        if self.redact is not None and not callable(self.redact):
+            raise SettingsError(f"redact must be callable, not {type_name(self.redact)}")
+        if isinstance(self.max_chars, bool) or self.max_chars < _MIN_CHARS:
+            raise SettingsError(
+                f"max_chars {self.max_chars!r} is not a whole number >= {_MIN_CHARS}"
+            )
+        if self.digest_key is not None and not (
+            self.mode == "digests" and 1 <= len(self.digest_key) <= 64
+        ):
+            raise SettingsError("digest_key needs mode='digests' and 1 to 64 bytes")
+        lowered = frozenset(name.lower() for name in self.headers)
+        object.__setattr__(self, "headers", lowered)
+        by_tool: dict[str, ContentPolicy] = {}
+        for name, wanted in self.tools.items():
+            is_policy = isinstance(wanted, ContentPolicy)
+            by_tool[name] = wanted if is_policy else replace(self, mode=wanted, tools={})
+        object.__setattr__(self, "tools", MappingProxyType(by_tool))
+        object.__setattr__(self, "is_on", self.mode == "on")
+
+    is_on: bool = field(init=False, default=True)
+    """Texts may leave."""
+
+    def for_tool(self, name: str) -> ContentPolicy:
+        """Return the policy for one tool."""
+        found = self.tools.get(name)
+        return found if isinstance(found, ContentPolicy) else self
+
+    def limited_to(self, max_chars: int | None) -> ContentPolicy:
+        """Return this policy with a lower cap where the tracer itself would cut (and break JSON)."""
+        if max_chars is None or max_chars >= self.max_chars:
+            return self
+        return replace(
+            self,
+            max_chars=max(max_chars, _MIN_CHARS),
+            tools={name: p.limited_to(max_chars) for name, p in self._policies.items()},
+        )
+
+    def scrub(self, text: str) -> str:
+        """Redact a text: the caller's function first, then credentials. Fails closed."""
+        if self.redact is not None:
+            try:
+                text = str(self.redact(text))
+            except Exception:  # noqa: BLE001  the caller's function; nothing may leave then
+                return REDACTION_FAILED
+        return redact_secrets(text) if self.redact_secrets else text
+
+    def pick_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers on the allow list, names in lower case, values redacted."""
+        picked: dict[str, str] = {}
+        for name, value in headers.items():
+            lower = name.lower()
+            if lower in self.headers:
+                picked[lower] = self.scrub(clean(value))[: self.max_chars]
+        return picked
+
+    @cached_property
+    def _policies(self) -> dict[str, ContentPolicy]:
+        return {n: p for n, p in self.tools.items() if isinstance(p, ContentPolicy)}
+
+    @cached_property
+    def _digest_key(self) -> bytes:
+        return self.digest_key or b""
+
+
+def encode(value: object, policy: ContentPolicy, *, max_chars: int | None = None) -> Encoded:
+    """Make a value ready to leave, as JSON text. Never raises, never runs the value's own code.
+
+    Args:
+        value: Anything. Iterators are not consumed; unknown objects are named, not looked into.
+        policy: What may leave.
+        max_chars: Another cap than the policy's.
+
+    Returns:
+        The text (valid JSON even when cut), or lengths and digests only. The five falsy values
+        `None`, `{}`, `0`, `[]` and `""` stay apart.
+    """
+    cap = policy.max_chars if max_chars is None else max_chars
+    if policy.is_on and policy.redact is None and measure(value, cap) >= 0:
+        try:
+            text = _json(value).decode()
+        except (UnicodeEncodeError, RuntimeError):  # surrogates; changed by another thread
+            text = ""
+        if text and len(text) <= cap:
+            if policy.redact_secrets:
+                cleaned = redact_secrets(text)
+                return Encoded(cleaned, len(text))
+            return Encoded(text, len(text))
+    if not policy.is_on:
+        return _outline(value, policy)
+    return _encode_slowly(value, policy, cap)
+
+
+def encode_text(text: str, policy: ContentPolicy, *, max_chars: int | None = None) -> Encoded:
+    """Make a plain text ready to leave, as it stands (not as JSON)."""
+    cap = policy.max_chars if max_chars is None else max_chars
+    chars = len(text)
+    digest = _digest(text, policy) if not policy.is_on or chars > cap else ""
+    if not policy.is_on:
+        return Encoded(None, chars, digest)
+    looked_at = clean(text[: cap + _margin(policy)])
+    out = policy.scrub(looked_at)
+    is_cut = chars > cap or len(out) > cap
+    return Encoded(
+        out[:cap], chars, digest, is_cut, is_repaired=looked_at != text[: len(looked_at)]
+    )
+
+
+def exception_text(error: BaseException) -> str:
+    """Return an exception's message, not yet redacted. Never raises.
+
+    The message of an exception whose arguments are unknown objects is made of their type names.
+    """
+    own = type(error).__str__
+    simple = own in _PLAIN_STR and not all(isinstance(a, _SAFE) for a in error.args)
+    if simple:
+        return ", ".join(a if isinstance(a, str) else type_name(a) for a in error.args)
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  the caller's `__str__`
+        return f"<{type_name(error)}>"
+    return text if type(text) is str else str.__str__(text)
+
+
+_SAFE = (str, int, float, type(None))
+_PLAIN_STR = (BaseException.__str__, OSError.__str__, KeyError.__str__)
+
+
+def digest_value(value: object, policy: ContentPolicy | None = None) -> str | None:
+    """Return a keyed digest of a whole value, or `None` when it is too large (262,144 characters).
+
+    A change inside an object that is not looked into does not show.
+    """
+    plain = Plainer(_FREEZE_CHARS)
+    text = _dump(plain.convert(value))
+    if plain.is_cut:
+        return None
+    return _digest(text, policy or _DEFAULT, limit=2 * _FREEZE_CHARS)
+
+
+def digest_bytes(data: bytes) -> str:
+    """Return a keyed digest of bytes."""
+    return blake2b(data, digest_size=8, key=_key).hexdigest()
+
+
+def clean(text: str) -> str:
+    """Return a text that can be written in UTF-8: lone surrogates become U+FFFD."""
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return text if type(text) is str else str.__str__(text)
+    return join_surrogates(text)
+
+
+def measure(value: object, left: int, depth: int = 12) -> int:
+    """Return what is left of a budget of characters after a simple JSON value, negative if none is.
+
+    Below `NOT_PLAIN` for anything that is not plain JSON: other types, non-finite floats, keys that
+    are no text, nests deeper than `depth`. Stops as soon as the budget is spent.
+    """
+    kind = type(value)
+    if kind is str:
+        return left - len(value) - 2  # type: ignore[arg-type]
+    if kind is dict:
+        return _measure_dict(value, left, depth)  # type: ignore[arg-type]
+    if kind is list or kind is tuple:
+        left -= 2 + 2 * len(value)  # type: ignore[arg-type]
+        if depth <= 0:
+            return NOT_PLAIN
+        for item in value:  # type: ignore[attr-defined]
+            if left < 0:
+                return left
+            kind = type(item)
+            left = left - len(item) if kind is str else measure(item, left, depth - 1)
+        return left
+    if value is None or kind is bool:
+        return left - 4
+    if kind is int:
+        return left - 1 if -_BIG_INT < value < _BIG_INT else NOT_PLAIN  # type: ignore[operator]
+    if kind is float and isfinite(value):  # type: ignore[arg-type]
+        return left - 3
+    return NOT_PLAIN
+
+
+def _measure_dict(value: dict[object, object], left: int, depth: int) -> int:
+    left -= 2 + 4 * len(value)
+    if depth <= 0:
+        return NOT_PLAIN
+    for key, item in value.items():
+        if left < 0:
+            return left
+        if type(key) is not str:
+            return NOT_PLAIN
+        left -= len(key)
+        left = left - len(item) if type(item) is str else measure(item, left, depth - 1)
+    return left
+
+
+def _encode_slowly(value: object, policy: ContentPolicy, cap: int) -> Encoded:
+    scrub = policy.scrub if policy.redact is not None or policy.redact_secrets else None
+    budget = cap - 2
+    for _ in range(6):
+        plain = Plainer(budget, scrub=scrub, scrub_numbers=policy.redact is not None,
+                        margin=_margin(policy))  # fmt: skip
+        text = _dump(plain.convert(value))
+        if len(text) <= cap:
+            break
+        plain.is_cut = True
+        budget = max(1, min(budget * cap // len(text) * 7 // 8, budget - 1))
+    else:
+        text, plain.is_cut = '{"$cut":1}'[: max(cap, 10)], True
+    if not plain.is_cut:
+        return Encoded(text, len(text), "", is_repaired=plain.is_repaired)
+    whole = _outline(value, policy)
+    return Encoded(text, whole.chars, whole.digest, True, plain.is_repaired)
+
+
+def _outline(value: object, policy: ContentPolicy) -> Encoded:
+    """Length and digest of a value as JSON text, up to the size that may be digested."""
+    if type(value) is str and len(value) > _DIGEST_CHARS:
+        return Encoded(None, len(value))
+    room = measure(value, _DIGEST_CHARS)
+    if NOT_PLAIN // 2 < room < 0:
+        return Encoded(None, -1)
+    if room >= 0:
+        try:
+            text = _json(value).decode()
+        except (UnicodeEncodeError, RuntimeError):
+            text = ""
+        if text:
+            return Encoded(None, len(text), _digest(text, policy))
+    plain = Plainer(_DIGEST_CHARS)
+    text = _dump(plain.convert(value))
+    if plain.is_cut:
+        return Encoded(None, -1)
+    return Encoded(None, len(text), _digest(text, policy))
+
+
+def _dump(plain: object) -> str:
+    return _json(plain).decode()
+
+
+def _digest(text: str, policy: ContentPolicy, *, limit: int = 2 * _DIGEST_CHARS) -> str:
+    if len(text) > limit:
+        return ""
+    return digest_text(text, key=policy.digest_key or _key)
+
+
+def _margin(policy: ContentPolicy) -> int:
+    return MARGIN if policy.redact is None else 4096
+
+
+_DEFAULT = ContentPolicy()
