@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from spanwitness.model import Message, OutputFormat, ToolChoice, ToolDefinition, ToolRequest, Usage
+from spanwitness.model import (
+    Message,
+    OutputFormat,
+    ToolCallPart,
+    ToolChoice,
+    ToolDefinition,
+    ToolRequest,
+    Usage,
+)
 from spanwitness.model.calls import WireFormat
 
 
@@ -33,6 +43,8 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     cached content, item references."""
     is_background: bool = False
     """The reply will be fetched later."""
+    error_type: str | None = None
+    """Why the body could not be read; nothing else is known then."""
 
 
 class WireReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,3 +70,13 @@ class WireReply(msgspec.Struct, frozen=True, kw_only=True):
     """The request parts that the reply repeats (Responses: tools, choice, format, instructions)."""
     is_pending: bool = False
     """Queued or in progress (background mode)."""
+
+
+def requests_in(messages: Iterable[Message]) -> tuple[ToolRequest, ...]:
+    """Return the structured calls that messages hold, in order."""
+    return tuple(
+        ToolRequest(name=part.name, call_id=part.call_id, arguments=part.arguments, side=part.side)
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    )

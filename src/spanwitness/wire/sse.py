@@ -1,0 +1,180 @@
+"""Server-sent events: any split, any line ending, comments, multi-line data, a byte-order mark; bounded.
+
+Bytes are only collected as they pass; the events are read when somebody asks for them, in one go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from spanwitness.wire.reading import NOTHING, load
+
+__all__ = ["ByteBuffer", "SseEvent", "SseItems", "read_events", "read_items"]
+
+T = TypeVar("T")
+
+DEFAULT_MAX_BYTES: Final = 8_388_608
+_TAIL_BYTES: Final = 65_536
+_BOM: Final = b"\xef\xbb\xbf"
+_COMMENT: Final = re.compile(rb"(?m)^:[^\n]*\n+")
+_NAMED: Final = re.compile(rb"\n\nevent: [^\n]*\ndata: ")
+_NAMED_HEAD: Final = re.compile(rb"event: [^\n]*\ndata: ")
+_DONE: Final = b"[DONE]"
+
+
+class ByteBuffer:
+    """Bytes of a body as they pass: its head up to a cap and, beyond that, a small tail.
+
+    Args:
+        max_bytes: What is kept of the head.
+    """
+
+    __slots__ = ("_chunks", "_max_bytes", "_n_kept", "_n_tail", "_tail", "n_bytes")
+
+    def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._chunks: list[bytes] = []
+        self._n_kept = 0
+        self._tail: deque[bytes] = deque()
+        self._n_tail = 0
+        self.n_bytes = 0
+        """All bytes that passed."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self.n_bytes += len(chunk)
+        room = self._max_bytes - self._n_kept
+        if len(chunk) <= room:
+            self._chunks.append(chunk)
+            self._n_kept += len(chunk)
+            return
+        if room > 0:
+            self._chunks.append(chunk[:room])
+            self._n_kept += room
+            chunk = chunk[room:]
+        self._tail.append(chunk[-_TAIL_BYTES:])
+        self._n_tail += len(self._tail[-1])
+        while self._n_tail - len(self._tail[0]) >= _TAIL_BYTES:
+            self._n_tail -= len(self._tail.popleft())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more passed than was kept as head."""
+        return bool(self._tail)
+
+    def head(self) -> bytes:
+        """Return the first bytes, up to the cap."""
+        if len(self._chunks) > 1:
+            self._chunks = [b"".join(self._chunks)]
+        return self._chunks[0] if self._chunks else b""
+
+    def tail(self) -> bytes:
+        """Return the last bytes when the body was cut, else nothing."""
+        return b"".join(self._tail)
+
+
+class SseEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One event."""
+
+    event: str
+    """Its name; empty when it has none."""
+    data: bytes
+
+
+class SseItems(msgspec.Struct, Generic[T], kw_only=True):
+    """The decoded payloads of a stream."""
+
+    items: list[T]
+    is_done: bool
+    """The stream said `[DONE]`."""
+
+
+def _normalise(body: bytes) -> bytes:
+    body = body.removeprefix(_BOM)
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return body
+
+
+def read_events(body: bytes) -> list[SseEvent]:
+    """Read all events of a body; a last event without its blank line is given too."""
+    found: list[SseEvent] = []
+    name = b""
+    data: list[bytes] = []
+    for line in [*_normalise(body).split(b"\n"), b""]:
+        if not line:
+            if data:
+                found.append(SseEvent(event=name.decode("utf-8", "replace"), data=b"\n".join(data)))
+            name, data = b"", []
+            continue
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value
+    return found
+
+
+def read_items(
+    body: bytes, decoder: msgspec.json.Decoder[list[T]], lenient: Callable[[object, str], T | None]
+) -> SseItems[T]:
+    """Decode the JSON payloads of all events.
+
+    A regular stream is decoded in one call of the typed decoder; one that holds anything else is
+    read event by event.
+
+    Args:
+        body: The bytes that passed so far.
+        decoder: Typed decoder of a list of payloads.
+        lenient: Makes an item of a decoded payload and its event's name, whatever its types; `None`
+            skips it. Payloads that are no JSON (a last, unfinished one) are skipped.
+    """
+    regular = _read_regular(_normalise(body), decoder)
+    if regular is not None:
+        return regular
+    is_done = False
+    found: list[T] = []
+    for event in read_events(body):
+        if event.data.strip() == _DONE:
+            is_done = True
+            continue
+        payload = load(event.data)
+        if payload is NOTHING:
+            continue
+        item = lenient(payload, event.event)
+        if item is not None:
+            found.append(item)
+    return SseItems(items=found, is_done=is_done)
+
+
+def _read_regular(body: bytes, decoder: msgspec.json.Decoder[list[T]]) -> SseItems[T] | None:
+    """Read a stream whose events all look alike, or return `None`.
+
+    The separators cannot occur inside JSON: a raw line break is no part of a JSON string.
+    """
+    if body.startswith(b":") or b"\n:" in body:
+        body = _COMMENT.sub(b"", body)
+    body = body.rstrip(b"\n")
+    is_done = body.endswith(b"\n\ndata: [DONE]")
+    if is_done:
+        body = body[:-14].rstrip(b"\n")
+    if body.startswith(b"data: "):
+        n_items = body.count(b"\n\ndata: ") + 1
+        joined = body[6:].replace(b"\n\ndata: ", b",")
+    else:
+        head = _NAMED_HEAD.match(body)
+        if head is None:
+            return None
+        joined, n_more = _NAMED.subn(b",", body[head.end() :])
+        n_items = n_more + 1
+    try:
+        found = decoder.decode(b"[" + joined + b"]")
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return SseItems(items=found, is_done=is_done) if len(found) == n_items else None
