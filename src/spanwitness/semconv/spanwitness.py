@@ -17,6 +17,9 @@ TRUNCATED_CHARS: Final = "spanwitness.truncated.chars"
 """int[]. Their original lengths, in the same order."""
 TRUNCATED_DIGESTS: Final = "spanwitness.truncated.digests"
 """str[]. Digests of the originals, in the same order ("" = too large to digest on the way)."""
+REPAIRED: Final = "spanwitness.repaired"
+"""str[]. Parts of this span (attribute names; `name`, `events`, ...) in which characters that UTF-8
+cannot hold, or integers beyond 64 bits, were replaced at export."""
 
 # --- the root of a run
 ITEM_ID: Final = "spanwitness.item_id"
@@ -128,6 +131,8 @@ RESPONSE_FORMAT_NAME: Final = "spanwitness.request.response_format.name"
 RESPONSE_SCHEMA_DIGEST: Final = "spanwitness.request.response_schema.digest"
 RESPONSE_SCHEMA: Final = "spanwitness.request.response_schema"
 """str (JSON, content)."""
+REASONING_MODE: Final = "spanwitness.request.reasoning_mode"
+"""str. Effort or budget of reasoning, as the request spelled it."""
 REQUEST_BYTES: Final = "spanwitness.request.bytes"
 SERVER_STATE: Final = "spanwitness.request.server_state"
 """bool. Part of the input is held by the provider."""
