@@ -78,6 +78,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     fault: Fault
     kind: ReasoningKind | None
     check: Callable[[Facts], Outcome]
+    needs: int = 0
+    """Bits of `rules.subjects` that must occur in a run; else `not_applicable` without asking."""
 
     @property
     def doc(self) -> str:
@@ -111,6 +113,7 @@ def rule(
     severity: Severity,
     fault: Fault,
     kind: ReasoningKind | None = None,
+    needs: int = 0,
     version: int = 1,
 ) -> Callable[[Callable[[Facts], Outcome]], Rule]:
     """Make a rule of a function `Facts -> Outcome`.
@@ -120,6 +123,8 @@ def rule(
         severity: Default severity of a violation.
         fault: Default fault of a violation.
         kind: Default kind of a reasoning fault.
+        needs: Bits of `rules.subjects`: where one of them does not occur in a run, the rule is
+            `not_applicable` without being asked.
         version: Raised whenever the same run may get another verdict.
 
     Raises:
@@ -129,8 +134,9 @@ def rule(
 
     def make(check: Callable[[Facts], Outcome]) -> Rule:
         return Rule(
-            id=id, version=version, severity=severity, fault=fault, kind=kind, check=check
-        )
+            id=id, version=version, severity=severity, fault=fault, kind=kind, check=check,
+            needs=needs,
+        )  # fmt: skip
 
     return make
 
