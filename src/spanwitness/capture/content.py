@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -25,6 +24,9 @@ from spanwitness.capture.plain import Plainer, join_surrogates, type_name
 from spanwitness.capture.redact import MARGIN, REDACTION_FAILED, redact_secrets
 from spanwitness.errors import SettingsError
 from spanwitness.model.digest import digest_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "ContentMode",
@@ -106,8 +108,8 @@ class ContentPolicy:
         mode: `on` records texts; `off` records lengths, and digests under a random key of the
             process; `digests` is `off` with your own `digest_key`, so that digests of several
             processes can be compared.
-        redact: Called with every text, key and number (as text) that is about to leave; returns what
-            may leave. A call that raises lets nothing of that text leave.
+        redact: Called with every text, key and number (as text) that is about to leave; returns
+            what may leave. A call that raises lets nothing of that text leave.
         redact_secrets: Also replace what looks like a credential (see `redact_secrets`).
         max_chars: Cap of one attribute, in characters, at least 16. What is cut is marked, with its
             length and digest.
@@ -145,8 +147,10 @@ class ContentPolicy:
         object.__setattr__(self, "headers", lowered)
         by_tool: dict[str, ContentPolicy] = {}
         for name, wanted in self.tools.items():
-            is_policy = isinstance(wanted, ContentPolicy)
-            by_tool[name] = wanted if is_policy else replace(self, mode=wanted, tools={})
+            if isinstance(wanted, ContentPolicy):
+                by_tool[name] = wanted
+            else:
+                by_tool[name] = replace(self, mode=wanted, tools={})
         object.__setattr__(self, "tools", MappingProxyType(by_tool))
         object.__setattr__(self, "is_on", self.mode == "on")
 
@@ -159,7 +163,7 @@ class ContentPolicy:
         return found if isinstance(found, ContentPolicy) else self
 
     def limited_to(self, max_chars: int | None) -> ContentPolicy:
-        """Return this policy with a lower cap where the tracer itself would cut (and break JSON)."""
+        """Return this policy with a lower cap, where the tracer itself would cut and break JSON."""
         if max_chars is None or max_chars >= self.max_chars:
             return self
         return replace(
@@ -189,10 +193,6 @@ class ContentPolicy:
     @cached_property
     def _policies(self) -> dict[str, ContentPolicy]:
         return {n: p for n, p in self.tools.items() if isinstance(p, ContentPolicy)}
-
-    @cached_property
-    def _digest_key(self) -> bytes:
-        return self.digest_key or b""
 
 
 def encode(value: object, policy: ContentPolicy, *, max_chars: int | None = None) -> Encoded:
@@ -327,22 +327,36 @@ def _measure_dict(value: dict[object, object], left: int, depth: int) -> int:
 
 
 def _encode_slowly(value: object, policy: ContentPolicy, cap: int) -> Encoded:
-    scrub = policy.scrub if policy.redact is not None or policy.redact_secrets else None
     budget = cap - 2
-    for _ in range(6):
-        plain = Plainer(budget, scrub=scrub, scrub_numbers=policy.redact is not None,
-                        margin=_margin(policy))  # fmt: skip
-        text = _dump(plain.convert(value))
+    plain, text = _convert(value, policy, budget)
+    for _ in range(5):
         if len(text) <= cap:
             break
-        plain.is_cut = True
         budget = max(1, min(budget * cap // len(text) * 7 // 8, budget - 1))
-    else:
-        text, plain.is_cut = '{"$cut":1}'[: max(cap, 10)], True
+        plain, text = _convert(value, policy, budget)
+        plain.is_cut = True
+    if len(text) > cap:
+        text, plain.is_cut = '{"$cut":1}', True
     if not plain.is_cut:
         return Encoded(text, len(text), "", is_repaired=plain.is_repaired)
     whole = _outline(value, policy)
     return Encoded(text, whole.chars, whole.digest, True, plain.is_repaired)
+
+
+def _convert(value: object, policy: ContentPolicy, budget: int) -> _Converted:
+    has_own = policy.redact is not None
+    plain = Plainer(
+        budget,
+        scrub=policy.scrub if has_own or policy.redact_secrets else None,
+        scrub_numbers=has_own,
+        margin=_margin(policy),
+    )
+    return _Converted(plain, _dump(plain.convert(value)))
+
+
+class _Converted(NamedTuple):
+    plain: Plainer
+    text: str
 
 
 def _outline(value: object, policy: ContentPolicy) -> Encoded:

@@ -14,7 +14,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from spanwitness.guard import faults
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -46,7 +49,7 @@ class Returned:
 
     name: str
     value: object
-    """The value as returned, or its text when it was too large to hold; never exported from here."""
+    """The value as returned, or its text when it was too large to hold; never exported."""
     part_types: tuple[str, ...] = ("text",)
     is_error: bool = False
     is_empty: bool = False
@@ -69,11 +72,22 @@ Peek: TypeAlias = Callable[[], Iterable["ToolRequest"]]
 class Board:
     """Open tool calls of one run, and results on their way back to the model. Thread-safe."""
 
-    __slots__ = ("__weakref__", "_lock", "_open", "_peeks", "_returned", "_returned_chars", "evicted")
+    __slots__ = (
+        "__weakref__",
+        "_lock",
+        "_open",
+        "_peeks",
+        "_returned",
+        "_returned_chars",
+        "_unclaimed",
+        "evicted",
+    )
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Re-entrant: a collected stream posts its calls wherever the collector happens to run.
+        self._lock = threading.RLock()
         self._open: OrderedDict[str, OpenCall] = OrderedDict()
+        self._unclaimed: dict[str, dict[str, OpenCall]] = {}
         self._returned: OrderedDict[str, Returned] = OrderedDict()
         self._returned_chars = 0
         self._peeks: list[Peek] = []
@@ -82,17 +96,18 @@ class Board:
         _boards.add(self)
 
     def post(self, requests: Iterable[ToolRequest], chat_span_id: str) -> None:
-        """Put the client-side calls of a reply on the board; posting an id twice changes nothing."""
+        """Put the client-side calls of a reply on the board; an id posted again changes nothing."""
         with self._lock:
             for request in requests:
                 call_id = request.call_id
                 if call_id is None or request.side != "client" or call_id in self._open:
                     continue
-                self._open[call_id] = OpenCall(
-                    call_id, request.name, request.arguments, chat_span_id
-                )
+                call = OpenCall(call_id, request.name, request.arguments, chat_span_id)
+                self._open[call_id] = call
+                self._unclaimed.setdefault(call.name, {})[call_id] = call
                 if len(self._open) > _MAX_OPEN_CALLS:
-                    self._open.popitem(last=False)
+                    _, old = self._open.popitem(last=False)
+                    self._take(old)
                     self.evicted += 1
 
     def add_peek(self, peek: Peek) -> None:
@@ -116,8 +131,10 @@ class Board:
         """
         if self._peeks:
             self._look_at_streams()
+        if name not in self._unclaimed:
+            return NO_CLAIM
         with self._lock:
-            same_name = [c for c in self._open.values() if c.name == name and not c.is_claimed]
+            same_name = list(self._unclaimed.get(name, {}).values())
             if not same_name:
                 return NO_CLAIM
             matching = [c for c in same_name if _is_part(c.arguments, arguments)]
@@ -130,7 +147,7 @@ class Board:
                 chosen, link = same_name[0], "name"
             else:
                 return CallClaim(None, "ambiguous")
-            chosen.is_claimed = True
+            self._take(chosen)
             return CallClaim(chosen.call_id, link)
 
     def claim_id(self, call_id: str) -> CallClaim:
@@ -138,20 +155,23 @@ class Board:
         with self._lock:
             call = self._open.get(call_id)
             if call is not None:
-                call.is_claimed = True
+                self._take(call)
         return CallClaim(call_id, "explicit")
 
     def has(self, name: str, arguments: Mapping[str, object]) -> bool:
         """Say whether an unclaimed call of this name and these arguments is open here."""
+        if name not in self._unclaimed:
+            return False
         with self._lock:
-            return any(
-                c.name == name and not c.is_claimed and _is_part(c.arguments, arguments)
-                for c in self._open.values()
-            )
+            unclaimed = self._unclaimed.get(name, {})
+            return any(_is_part(c.arguments, arguments) for c in unclaimed.values())
 
     def hold(self, call_id: str, returned: Returned) -> None:
         """Hold what a tool returned until a request delivers it."""
         with self._lock:
+            before = self._returned.pop(call_id, None)
+            if before is not None:
+                self._returned_chars -= before.size_chars
             self._returned[call_id] = returned
             self._returned_chars += returned.size_chars
             while self._returned and (
@@ -165,6 +185,16 @@ class Board:
         """Return what a tool returned for a call, or `None` when it was not seen or is gone."""
         with self._lock:
             return self._returned.get(call_id)
+
+    def _take(self, call: OpenCall) -> None:
+        call.is_claimed = True
+        same_name = self._unclaimed.get(call.name)
+        if (
+            same_name is not None
+            and same_name.pop(call.call_id, None) is not None
+            and not same_name
+        ):
+            del self._unclaimed[call.name]
 
     def _look_at_streams(self) -> None:
         with self._lock:
@@ -198,6 +228,9 @@ def _all_equal(calls: list[OpenCall]) -> bool:
 
 _boards: weakref.WeakSet[Board] = weakref.WeakSet()
 
+ambient_board = Board()
+"""For model calls outside every run; a tool outside every run finds them by `claim_anywhere`."""
+
 
 def claim_anywhere(name: str, arguments: Mapping[str, object]) -> CallClaim:
     """Claim a call for a tool that runs outside every context (a bare thread pool).
@@ -227,8 +260,6 @@ class RunState:
     """False for an unsampled run: nothing is serialised, only `records` are kept."""
     parent: RunState | None = None
     board: Board = field(default_factory=Board)
-    started: int = 0
-    ended: int = 0
     submission: Submission | None = None
     answer: object = None
     """The submitted object itself, to be digested again at the end."""
@@ -241,18 +272,45 @@ class RunState:
     """Structural records of an unsampled run."""
     root_attributes: dict[str, object] = field(default_factory=dict)
     """Attributes to be written on the root before it ends."""
+    before_end: list[Callable[[], None]] = field(default_factory=list)
+    """Called once, before the root ends and before the run is judged: what waits is settled."""
     pid: int = field(default_factory=os.getpid)
+    anchor_ns: int = field(default_factory=lambda: time_ns() - monotonic_ns())
+    """Wall clock minus monotonic clock when the run began: all its times share one clock."""
+    faults_before: int = field(default_factory=lambda: sum(faults().values()))
+    """Faults of ours in this process before the run began."""
+    is_closed: bool = False
+    """The root has ended."""
     _seq: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _ends: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
 
     def next_seq(self) -> int:
-        """Return the next sequence number of the run and count a started span."""
-        self.started += 1
+        """Return the next sequence number of the run: a span starts."""
         return next(self._seq)
+
+    def count_end(self) -> None:
+        """Count a span that ended."""
+        next(self._ends)
+
+    @property
+    def started(self) -> int:
+        """Spans started so far."""
+        return _next_of(self._seq) - 1
+
+    @property
+    def ended(self) -> int:
+        """Spans ended so far."""
+        return _next_of(self._ends)
 
     def mark_incomplete(self, reason: str) -> None:
         """Say that absence proves nothing in this run; a reason is kept once."""
         if reason not in self.incomplete_reasons:
             self.incomplete_reasons.append(reason)
+
+
+def _next_of(count: itertools.count[int]) -> int:
+    # `next` on a count is atomic, so counting needs no lock; its text is the one way to look at it.
+    return int(repr(count)[6:-1])
 
 
 _current: ContextVar[RunState | None] = ContextVar("spanwitness_run", default=None)

@@ -9,13 +9,15 @@ import ipaddress
 import pathlib
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
 from enum import Enum
 from itertools import islice
 from math import isfinite, isnan
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _MAX_DEPTH: Final = 48
 _HIDDEN: Final = "[hidden]"
@@ -46,8 +48,6 @@ def type_name(value: object) -> str:
     kind = type(value)
     module = kind.__module__
     name = kind.__qualname__
-    if not isinstance(module, str):
-        module = "?"
     return name if module == "builtins" else f"{module}.{name}"
 
 
@@ -124,7 +124,7 @@ class Plainer:
         if issubclass(kind, set | frozenset | deque):
             items: list[object] = list(islice(value, max(self.left, 0) + 1))  # type: ignore[call-overload]
             if all(type(item) is str for item in items) and not issubclass(kind, deque):
-                items.sort()  # type: ignore[call-arg]
+                items.sort()
             return self._items(iter(items), len(value), depth)  # type: ignore[arg-type]
         speak = _SPEAKING.get(kind)
         if speak is not None:
@@ -289,8 +289,11 @@ def _fields(value: object, kind: type) -> list[tuple[str, object]] | None:
         if isinstance(extra, dict):
             return [*_read(value, names), *dict.items(extra)]
     elif isinstance(found := _of_type(kind, "__dataclass_fields__"), dict):
-        names = [(str(name), getattr(f, "repr", True) is not False) for name, f in found.items()
-                 if getattr(f, "_field_type", None) is None or "ClassVar" not in str(f._field_type)]  # fmt: skip
+        names = [
+            (str(name), f.repr is not False)
+            for name, f in found.items()
+            if "ClassVar" not in str(getattr(f, "_field_type", ""))
+        ]
     elif isinstance(found := _of_type(kind, "__attrs_attrs__"), tuple):
         names = [(str(f.name), f.repr is not False) for f in found]
     else:

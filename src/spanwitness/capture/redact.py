@@ -15,6 +15,11 @@ MARGIN: Final = 96
 # A secret may follow a JSON escape ("\nsk-..."), whose last letter is no part of a word.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-f]{4}))"
 
+_PEM = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"]*?"
+    r"(?:-----END [A-Z ]*PRIVATE KEY-----|(?=\")|\Z)"
+)
+
 # (a cheap look that must succeed first, the pattern, what replaces it)
 _PATTERNS: Final = tuple(
     (needle, re.compile(pattern), replacement)
@@ -30,7 +35,7 @@ _PATTERNS: Final = tuple(
         ("xox", _START + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", REDACTED),
         (
             "PRIVATE KEY",
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"]*?(?:-----END [A-Z ]*PRIVATE KEY-----|(?=\")|\Z)",
+            _PEM,
             REDACTED,
         ),
     )
@@ -38,7 +43,7 @@ _PATTERNS: Final = tuple(
 
 
 def redact_secrets(text: str) -> str:
-    """Replace what looks like a credential: API keys, bearer tokens, JWTs, cloud keys, private keys.
+    """Replace what looks like a credential: API keys, bearer tokens, JWTs, private keys.
 
     Works on plain text and on JSON text alike (it never crosses a quotation mark, so JSON stays
     JSON). What has no such form, a password in prose, is not recognised: give `redact=` for that.

@@ -14,12 +14,19 @@ CONTENT: Final = "spanwitness.content"
 TRUNCATED: Final = "spanwitness.truncated"
 """str[]. Names of the attributes of this span that were cut to a size cap."""
 TRUNCATED_CHARS: Final = "spanwitness.truncated.chars"
-"""int[]. Their original lengths, in the same order."""
+"""int[]. Their original lengths, in the same order; -1 = too large to measure on the way."""
 TRUNCATED_DIGESTS: Final = "spanwitness.truncated.digests"
 """str[]. Digests of the originals, in the same order ("" = too large to digest on the way)."""
+REPLACED: Final = "spanwitness.replaced"
+"""str[]. Names of the attributes of this span in which characters that UTF-8 cannot hold (lone
+surrogates) were replaced by U+FFFD."""
+UNFINISHED: Final = "spanwitness.unfinished"
+"""bool. The process ended, or the owner was collected, while the span was open."""
 REPAIRED: Final = "spanwitness.repaired"
 """str[]. Parts of this span (attribute names; `name`, `events`, ...) in which characters that UTF-8
 cannot hold, or integers beyond 64 bits, were replaced at export."""
+LATE_END_OF: Final = "spanwitness.late_end_of"
+"""str. On a span that tells how another span's work really ended: somebody ended that one early."""
 
 # --- the root of a run
 ITEM_ID: Final = "spanwitness.item_id"
@@ -70,6 +77,10 @@ SEVERITY: Final = "spanwitness.severity"
 FAULT: Final = "spanwitness.fault"
 FAULT_KIND: Final = "spanwitness.fault.kind"
 REASON: Final = "spanwitness.reason"
+EXPLAINED_BY: Final = "spanwitness.explained_by"
+"""str. Id of the rule whose violation explains this one."""
+CONTRACT: Final = "spanwitness.contract"
+"""str. Name of the contract whose clause this is."""
 
 # --- protocol steps
 STEP_NAME: Final = "spanwitness.step.name"

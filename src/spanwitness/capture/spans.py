@@ -1,0 +1,410 @@
+"""The only place where spans are born and end: one clock, one count, one list of what is open.
+
+Every span of ours passes `start` and `Handle.end`, so that sequence numbers, run ids, counts,
+durations (monotonic, not wall clock) and the fate of spans that are still open at exit are right
+everywhere. In an unsampled run no OTel span is made; a structural `SpanRecord` is kept on the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import random
+import traceback
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic_ns, time_ns
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace as otel_trace
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
+
+from spanwitness.capture.content import clean, encode_text, exception_text
+from spanwitness.capture.plain import type_name
+from spanwitness.guard import guard
+from spanwitness.model import SpanEvent, SpanRecord
+from spanwitness.semconv import gen_ai, spanwitness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Tracer, TracerProvider
+
+    from spanwitness.capture.content import ContentPolicy
+    from spanwitness.capture.context import RunState
+    from spanwitness.model.span import AttributeValue, StatusWord
+
+__all__ = [
+    "Handle",
+    "attribute_limit",
+    "current_span_id",
+    "end_open",
+    "is_on",
+    "open_count",
+    "set_enabled",
+    "start",
+    "use_provider",
+]
+
+SCOPE: Final = "spanwitness"
+_MAX_RECORDS: Final = 100_000
+_KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
+_STATUS: Final = {"unset": StatusCode.UNSET, "ok": StatusCode.OK, "error": StatusCode.ERROR}
+_EXCEPTION: Final = "exception"
+_TRACE_FRAMES: Final = 20
+
+Kind: TypeAlias = Literal["internal", "client"]
+Attributes: TypeAlias = dict[str, "AttributeValue"]
+
+_log = logging.getLogger("spanwitness")
+_start_guard = guard("capture.spans.start")
+_end_guard = guard("capture.spans.end")
+
+is_on = True
+"""False: the decorators call straight through."""
+
+_provider: TracerProvider | None = None
+_tracer: Tracer | None = None
+_open: dict[int, Handle] = {}
+_generation = 0
+"""Counts forks: a child must not end its parent's spans."""
+_ids = itertools.count(random.getrandbits(62))
+_structural_parent: ContextVar[str | None] = ContextVar("spanwitness_parent", default=None)
+
+
+def use_provider(provider: TracerProvider | None) -> None:
+    """Make spans with this provider; `None` = with the global one, looked up at the next span."""
+    global _provider, _tracer  # noqa: PLW0603
+    _provider = provider
+    _tracer = None
+
+
+def set_enabled(enabled: bool, /) -> None:  # noqa: FBT001
+    """Switch all capture by decorators, steps and runs on or off for this process."""
+    global is_on  # noqa: PLW0603
+    is_on = enabled
+
+
+def attribute_limit() -> int | None:
+    """Return the provider's own cap on attribute length; it would cut JSON in the middle."""
+    provider = _provider if _provider is not None else otel_trace.get_tracer_provider()
+    limits = getattr(provider, "_span_limits", None)
+    limit = getattr(limits, "max_span_attribute_length", None)
+    return limit if isinstance(limit, int) else None
+
+
+def _resolve() -> Tracer:
+    global _tracer  # noqa: PLW0603
+    if _provider is None:
+        _warn_if_not_started()
+        _tracer = otel_trace.get_tracer(SCOPE)
+    else:
+        _tracer = _provider.get_tracer(SCOPE)
+    return _tracer
+
+
+_is_warned = False
+
+
+def _warn_if_not_started() -> None:
+    """Say once in a process that its environment asks for tracing and nothing started it."""
+    global _is_warned  # noqa: PLW0603
+    if _is_warned or not isinstance(
+        otel_trace.get_tracer_provider(), otel_trace.ProxyTracerProvider
+    ):
+        return
+    _is_warned = True
+    with guard("capture.spans.environment"):
+        from spanwitness import settings
+
+        found = settings.read()
+        asked = found.has("OTEL_EXPORTER_OTLP_ENDPOINT") or found.has(
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+        )
+        if not found.is_disabled and (asked or found.content is not None):
+            _log.warning(
+                "spanwitness.not_started: tracing is configured by the environment, but"
+                " spanwitness.configure() was not called in this process (pid %d):"
+                " nothing is recorded here",
+                os.getpid(),
+            )
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Handle:
+    """A span of ours, or its structural stand-in in an unsampled run.
+
+    Made by `start`. Every method is safe to call at any time and contains faults of the SDK and of
+    other people's span processors.
+    """
+
+    name: str
+    state: RunState | None
+    start_ns: int
+    """Start, in nanoseconds since the epoch."""
+    start_mono: int
+    """The same moment on the monotonic clock."""
+    attributes: Attributes
+    """Structural attributes, kept in an unsampled run only."""
+    is_recording: bool = False
+    """Content may be serialised for this span."""
+    span_id: str = ""
+    """16 hex digits; "" when nothing is recorded at all."""
+    otel: Span | None = None
+    """The OTel span; `None` when none was made."""
+    context: Context | None = None
+    """The OTel context in which this span is current."""
+    parent_id: str | None = None
+    generation: int = 0
+    closer: Callable[[], None] | None = None
+    """Called before `end` when the process exits while the span is open."""
+    status: StatusWord = "unset"
+    is_ended: bool = False
+    events: tuple[SpanEvent, ...] = ()
+    """Kept in an unsampled run only."""
+
+    def set(self, attributes: Mapping[str, AttributeValue]) -> None:
+        """Set attributes. In an unsampled run pass structural ones only (names, ids, counts)."""
+        if self.is_recording:
+            with _end_guard:
+                self.otel.set_attributes(attributes)  # type: ignore[union-attr]
+        elif self.state is not None:
+            self.attributes.update(attributes)
+
+    def event(self, name: str, attributes: Attributes) -> None:
+        """Add an event."""
+        at = self.start_ns + monotonic_ns() - self.start_mono
+        if self.is_recording:
+            with _end_guard:
+                self.otel.add_event(clean(name), attributes, at)  # type: ignore[union-attr]
+        elif self.state is not None:
+            self.events = (*self.events, SpanEvent(name=name, time_ns=at, attributes=attributes))  # type: ignore[arg-type]
+
+    def enter(self) -> object:
+        """Make this the current span; give what is returned to `leave` in the same step.
+
+        No context manager and no token: a generator or coroutine may be closed from another
+        context, and there a token cannot be given back.
+        """
+        context = self.context
+        if context is not None:
+            before = otel_context.get_current()
+            otel_context.attach(context)
+            return before
+        before_id = _structural_parent.get()
+        _structural_parent.set(self.span_id)
+        return before_id
+
+    def leave(self, before: object) -> None:
+        """Make current again what was so before `enter`, if this span still is."""
+        if self.context is None:
+            _structural_parent.set(before)  # type: ignore[arg-type]
+        elif otel_context.get_current() is self.context:
+            otel_context.attach(before)  # type: ignore[arg-type]
+
+    def fail(self, error: BaseException, policy: ContentPolicy, *, is_error: bool = True) -> None:
+        """Record an exception: type, redacted message and, with content on, the stack; once a span.
+
+        Args:
+            error: What was raised.
+            policy: Decides about the message.
+            is_error: Whether the span's status becomes an error.
+        """
+        with _end_guard:
+            kind = clean(type_name(error))
+            self.set({gen_ai.ERROR_TYPE: kind})
+            message = encode_text(exception_text(error), policy)
+            if is_error:
+                self.mark("error", message.text or kind)
+            if self.is_recording and not self._has_exception(kind):
+                self.event(_EXCEPTION, _exception_event(error, kind, message.text, policy))
+
+    def _has_exception(self, kind: str) -> bool:
+        for event in getattr(self.otel, "events", ()):
+            if event.name == _EXCEPTION:
+                recorded = str((event.attributes or {}).get("exception.type", ""))
+                if recorded.rpartition(".")[2] == kind.rpartition(".")[2]:
+                    return True
+        return False
+
+    def mark(self, status: StatusWord, description: str = "") -> None:
+        """Set the status; the description must have been redacted."""
+        self.status = status
+        if self.is_recording:
+            with _end_guard:
+                text = clean(description) if status == "error" else None
+                self.otel.set_status(Status(_STATUS[status], text))  # type: ignore[union-attr]
+
+    def end(self, attributes: Attributes | None = None, *, end_ns: int | None = None) -> None:
+        """Set last attributes and end the span. A second call does nothing.
+
+        Args:
+            attributes: The last attributes.
+            end_ns: When it ended, by `now_ns`; `None` = now.
+        """
+        if self.is_ended or self.generation != _generation:
+            return
+        self.is_ended = True
+        _open.pop(id(self), None)
+        state = self.state
+        if state is not None:
+            state.count_end()
+        end_ns = self.start_ns + monotonic_ns() - self.start_mono
+        if self.is_recording:
+            otel = self.otel
+            with _end_guard:
+                if not otel.is_recording():  # type: ignore[union-attr]
+                    self._end_late(attributes or {})
+                    return
+                if attributes:
+                    otel.set_attributes(attributes)  # type: ignore[union-attr]
+                otel.end(end_ns)  # type: ignore[union-attr]
+        elif state is not None and not state.is_recording:
+            if attributes:
+                self.attributes.update(attributes)
+            self._keep_record(state, end_ns)
+
+    def _keep_record(self, state: RunState, end_ns: int) -> None:
+        if len(state.records) >= _MAX_RECORDS:
+            state.mark_incomplete("spans_lost")
+            return
+        state.records.append(
+            SpanRecord(
+                trace_id=state.trace_id,
+                span_id=self.span_id,
+                parent_span_id=self.parent_id,
+                name=self.name,
+                start_ns=self.start_ns,
+                end_ns=end_ns,
+                status=self.status,
+                attributes=dict(self.attributes),
+                events=self.events,
+                scope=SCOPE,
+            )
+        )
+
+    def _end_late(self, attributes: Attributes) -> None:
+        """Somebody else ended the span early: say beside it how its work really ended."""
+        if self.state is not None:
+            self.state.mark_incomplete("span_ended_early")
+        tracer = _tracer or _resolve()
+        link = Link(self.otel.get_span_context())  # type: ignore[union-attr]
+        late = tracer.start_span(f"{self.name} (late end)", self.context, links=[link])
+        late.set_attributes({**attributes, spanwitness.LATE_END_OF: self.span_id})
+        if self.status == "error":
+            late.set_status(Status(StatusCode.ERROR))
+        late.end()
+
+
+def start(
+    name: str,
+    *,
+    attributes: Attributes,
+    state: RunState | None,
+    kind: Kind = "internal",
+    parent: Context | None = None,
+) -> Handle:
+    """Start a span. Never raises; it does not become current (see `Handle.enter`).
+
+    Args:
+        name: The span's name.
+        attributes: What is known now; the dict is taken over. No content: a sampler sees it.
+        state: The run that it belongs to, usually `current_run()`; `None` = none.
+        kind: OTel span kind.
+        parent: OTel context of the parent; `None` = the current one.
+    """
+    mono = monotonic_ns()
+    if state is None:
+        handle = Handle(name, None, time_ns(), mono, attributes)
+    else:
+        attributes[spanwitness.SEQ] = state.next_seq()
+        attributes[spanwitness.RUN_ID] = state.run_id
+        handle = Handle(name, state, state.anchor_ns + mono, mono, attributes)
+    handle.generation = _generation
+    if state is not None and not state.is_recording:
+        handle.span_id = f"{next(_ids):016x}"
+        handle.parent_id = _structural_parent.get()
+    else:
+        with _start_guard:
+            if not name.isascii():
+                handle.name = clean(name)
+            _start_otel(handle, attributes, kind, parent)
+    _open[id(handle)] = handle
+    return handle
+
+
+def _start_otel(handle: Handle, attributes: Attributes, kind: Kind, parent: Context | None) -> None:
+    if parent is None:
+        parent = otel_context.get_current()
+    tracer = _tracer or _resolve()
+    otel = tracer.start_span(handle.name, parent, _KINDS[kind], attributes, None, handle.start_ns)
+    handle.otel = otel
+    if otel.is_recording():
+        handle.is_recording = True
+    elif handle.state is not None:
+        handle.state.mark_incomplete("unsampled_spans")
+    context = otel.get_span_context()
+    if context.is_valid:
+        handle.span_id = f"{context.span_id:016x}"
+        handle.context = otel_trace.set_span_in_context(otel, parent)
+
+
+def current_span_id(state: RunState | None) -> str | None:
+    """Return the id of the span that is current here, structural ones included."""
+    if state is not None and not state.is_recording:
+        return _structural_parent.get()
+    context = otel_trace.get_current_span().get_span_context()
+    return f"{context.span_id:016x}" if context.is_valid else None
+
+
+def end_open() -> int:
+    """End every span that is still open, newest first, marked as unfinished. For process exit.
+
+    Returns:
+        How many there were.
+    """
+    n_open = 0
+    for handle in reversed(list(_open.values())):
+        if handle.is_ended:
+            continue
+        n_open += 1
+        with guard("capture.spans.end_open"):
+            handle.set({spanwitness.UNFINISHED: True})
+            if handle.state is not None:
+                handle.state.mark_incomplete("open_spans")
+            if handle.closer is not None:
+                handle.closer()
+            handle.end()
+    return n_open
+
+
+def open_count() -> int:
+    """Return how many spans of ours are open in this process."""
+    return len(_open)
+
+
+def _exception_event(
+    error: BaseException, kind: str, message: str | None, policy: ContentPolicy
+) -> Attributes:
+    event: Attributes = {"exception.type": kind}
+    if message is not None:
+        event["exception.message"] = message
+        # The frames only: the last line of a formatted exception is its message, given above.
+        frames = "".join(traceback.format_tb(error.__traceback__, limit=-_TRACE_FRAMES))
+        event["exception.stacktrace"] = encode_text(frames, policy).text or ""
+    return event
+
+
+def _forget_after_fork() -> None:
+    """Leave the parent's open spans to the parent, and never give its structural ids again."""
+    global _generation, _ids  # noqa: PLW0603
+    _generation += 1
+    _open.clear()
+    _ids = itertools.count(random.SystemRandom().getrandbits(62))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
