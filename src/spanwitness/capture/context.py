@@ -272,7 +272,7 @@ class RunState:
     """Structural records of an unsampled run."""
     root_attributes: dict[str, object] = field(default_factory=dict)
     """Attributes to be written on the root before it ends."""
-    before_end: list[Callable[[], None]] = field(default_factory=list)
+    before_end: list[Callable[[RunState], None]] = field(default_factory=list)
     """Called once, before the root ends and before the run is judged: what waits is settled."""
     pid: int = field(default_factory=os.getpid)
     anchor_ns: int = field(default_factory=lambda: time_ns() - monotonic_ns())

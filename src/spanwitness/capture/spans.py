@@ -174,9 +174,13 @@ class Handle:
         elif self.state is not None:
             self.attributes.update(attributes)
 
+    def now_ns(self) -> int:
+        """Return the time, in nanoseconds since the epoch, on this span's own clock."""
+        return self.start_ns + monotonic_ns() - self.start_mono
+
     def event(self, name: str, attributes: Attributes) -> None:
         """Add an event."""
-        at = self.start_ns + monotonic_ns() - self.start_mono
+        at = self.now_ns()
         if self.is_recording:
             with _end_guard:
                 self.otel.add_event(clean(name), attributes, at)  # type: ignore[union-attr]
@@ -252,7 +256,8 @@ class Handle:
         state = self.state
         if state is not None:
             state.count_end()
-        end_ns = self.start_ns + monotonic_ns() - self.start_mono
+        if end_ns is None:
+            end_ns = self.now_ns()
         if self.is_recording:
             otel = self.otel
             with _end_guard:
