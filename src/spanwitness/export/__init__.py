@@ -1,1 +1,1 @@
-"""Where spans leave the process: batching, OTLP senders, local files, process life cycle, loss counts."""
+"""Where spans leave the process: batching, OTLP senders, local files, life cycle, losses."""
