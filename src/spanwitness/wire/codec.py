@@ -111,11 +111,11 @@ def _marker(key: str) -> bytes:
 class _Histories:
     """Typed decoders that give the items of a history as raw bytes, one a key."""
 
-    __slots__ = ("decoder", "marker")
+    __slots__ = ("_decoder", "marker")
 
     def __init__(self, key: str) -> None:
         holder = msgspec.defstruct("Holder", [("items", list[msgspec.Raw])], rename={"items": key})
-        self.decoder = msgspec.json.Decoder(holder)
+        self._decoder = msgspec.json.Decoder(holder)
         self.marker = _marker(key)
 
     def locate(self, body: bytes) -> tuple[int, list[bytes]] | None:
@@ -128,9 +128,10 @@ class _Histories:
         if load(body[:start] + b"]}") is NOTHING:
             return None
         try:
-            raw = [bytes(item) for item in self.decoder.decode(body).items]
+            found: list[msgspec.Raw] = getattr(self._decoder.decode(body), "items")  # noqa: B009
         except (msgspec.MsgspecError, RecursionError):
             return None
+        raw = [bytes(item) for item in found]
         joined = b",".join(raw)
         end = start + len(joined)
         if body[start:end] != joined or body[end : end + 1] != b"]":

@@ -1,8 +1,8 @@
 """Ids for calls that the provider left without one.
 
-Gemini and some compatible servers send calls and results without ids. The k-th result of a name then
-answers the k-th call of that name, so both get the id `<name>#<k>`, counted from the start of the
-conversation; the calls of the reply go on where the request's history ends.
+Gemini and some compatible servers send calls and results without ids. The k-th result of a name
+then answers the k-th call of that name, so both get the id `<name>#<k>`, counted from the start of
+the conversation; the calls of the reply go on where the request's history ends.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _read_result(item: dict[str, object]) -> ToolResultPart:
 
 def _read_parts(item: dict[str, object]) -> tuple[Part, ...]:
     content = item.get("content")
-    if isinstance(content, str) and len(item) == 2:  # noqa: PLR2004  role and content: the usual
+    if isinstance(content, str) and len(item) == 2:  # the usual
         return (TextPart(text=content),)
     parts: list[Part] = [*_read_reasoning(item), *read_content(content)]
     refusal = text(item.get("refusal"))
@@ -86,8 +86,7 @@ def _read_parts(item: dict[str, object]) -> tuple[Part, ...]:
         parts.append(RefusalPart(text=refusal))
     if item.get("audio") is not None:
         parts.append(_read_audio(mapping(item["audio"])))
-    for call in items(item.get("tool_calls")):
-        parts.append(_read_call(call))
+    parts.extend(_read_call(call) for call in items(item.get("tool_calls")))
     if isinstance(item.get("function_call"), dict):
         parts.append(_read_call({"function": item["function_call"]}))
     parts.extend(_read_hosted(item))
@@ -95,7 +94,7 @@ def _read_parts(item: dict[str, object]) -> tuple[Part, ...]:
 
 
 def _read_reasoning(item: dict[str, object]) -> list[ReasoningPart]:
-    """Read the fields in which compatible servers give reasoning; several of them repeat one text."""
+    """Read the fields in which compatible servers give reasoning; they may repeat one text."""
     thought = text(item.get("reasoning_content")) or text(item.get("reasoning"))
     signed = next(
         (
@@ -189,7 +188,7 @@ def _read_call(call: dict[str, object]) -> ToolCallPart:
 
 
 def _read_hosted(item: dict[str, object]) -> list[Part]:
-    """Read tools that the server ran itself: listed, or only to be seen by the citations they left."""
+    """Read tools that the server ran itself: listed, or to be seen by the citations they left."""
     parts: list[Part] = []
     for tool in items(item.get("executed_tools")):
         name = text(tool.get("name")) or text(tool.get("type")) or "unknown"

@@ -1,4 +1,4 @@
-"""Tool definitions, tool choice and output format, as both OpenAI formats and their relatives spell them."""
+"""Tool definitions, tool choice and output format, as OpenAI and its kin spell them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from spanwitness.model import OutputFormat, ToolChoice, ToolDefinition
 from spanwitness.model.calls import Side
+from spanwitness.model.digest import digest_text
 from spanwitness.wire.reading import (
     canonical_json,
     digest_json,
@@ -15,7 +16,6 @@ from spanwitness.wire.reading import (
     schema,
     text,
 )
-from spanwitness.model.digest import digest_text
 
 __all__ = [
     "AUTO",
@@ -96,7 +96,7 @@ def hosted_name(kind: str) -> str:
 def mcp_definitions(
     tool: dict[str, object], server: str | None, *, is_deferred: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """Read a remote MCP server: its tools where the request names them, else one row for the server."""
+    """Read a remote MCP server: its tools if the request names them, else a row for the server."""
     allowed = tool.get("allowed_tools")
     if isinstance(allowed, dict):
         allowed = allowed.get("tool_names")
@@ -196,5 +196,9 @@ def read_format(form: object) -> OutputFormat:
             return schema_format(inner, name)
         return schema_format(holder.get("schema"), name)
     if kind == "json_object":
-        return schema_format(form["schema"]) if form.get("schema") else OutputFormat(kind=kind)
+        return (
+            schema_format(form["schema"])
+            if form.get("schema")
+            else OutputFormat(kind="json_object")
+        )
     return grammar_format(form)

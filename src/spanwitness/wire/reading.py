@@ -1,4 +1,4 @@
-"""Careful reading of JSON that may hold anything: wrong types become "absent", never an exception."""
+"""Careful reading of JSON that may hold anything: a wrong type is "absent", never an exception."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ __all__ = [
     "linked_media",
     "load",
     "mapping",
+    "modality_of",
     "number",
     "reference",
     "schema",
@@ -165,8 +166,8 @@ def schema(value: object) -> dict[str, object] | bool | None:
 def arguments(value: object) -> object:
     """Decode the arguments of a call.
 
-    Nothing at all (`""`, `null`, absent) is a call without arguments: `{}`. A string that is no JSON
-    stays as it is.
+    Nothing at all (`""`, `null`, absent) is a call without arguments: `{}`. A string that is no
+    JSON stays as it is.
     """
     if isinstance(value, str):
         if not value.strip():
@@ -229,7 +230,7 @@ def linked_media(url: object, modality: str, mime_type: str | None = None) -> Me
 
 
 def reference(url: str) -> str:
-    """Return a URL without user, query and fragment (they may hold secrets), cut to a sane length."""
+    """Return a URL without user, query and fragment (they may hold secrets), cut to 1000 chars."""
     bare = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = bare.partition("://")
     if slashes:

@@ -1,4 +1,4 @@
-"""Server-sent events: any split, any line ending, comments, multi-line data, a byte-order mark; bounded.
+"""Server-sent events: any split or line ending, comments, multi-line data, a BOM; bounded.
 
 Bytes are only collected as they pass; the events are read when somebody asks for them, in one go.
 """
