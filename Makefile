@@ -14,7 +14,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 # The stamps make a second run of a target free of the network.
-$(VENV)/.demo: pyproject.toml | $(BIN)/python
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo]'
 	touch $@
 
@@ -26,8 +26,11 @@ $(VENV)/.lint: pyproject.toml constraints.txt $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group lint
 	touch $@
 
-$(VENV)/.bench: pyproject.toml constraints.txt $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --group bench
+# The peers pin other OpenTelemetry versions, so they live in an environment of their own.
+build/bench-venv/.done: pyproject.toml
+	$(PYTHON) -m venv build/bench-venv
+	build/bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/bench-venv/bin/python -m pip install --quiet -e '.[demo]' --group bench
 	touch $@
 
 setup: $(VENV)/.lint  ## install everything a contributor needs
@@ -52,8 +55,12 @@ types: $(VENV)/.lint
 layers: $(VENV)/.lint
 	$(BIN)/lint-imports --no-logo
 
-bench: $(VENV)/.bench  ## print the performance bars of docs/performance.md
-	$(BIN)/python -m benchmarks
+bench: build/bench-venv/.done  ## print the performance bars of benchmarks/README.md
+	build/bench-venv/bin/python -m benchmarks
+
+e2e: $(VENV)/.test  ## tests against real backends, which its own script builds and caches
+	backends="$$(tests/e2e/backends.sh | tail -n 1)" && \
+	  SPANWITNESS_BACKENDS="$$backends" $(BIN)/python -m pytest -m e2e tests/e2e
 
 clean:
 	rm -rf $(VENV) build dist
