@@ -1,0 +1,335 @@
+"""One logical model call: the request as it left, its attempts, the end of its reply."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from spanwitness.capture import chat_attributes, deliveries, spans
+from spanwitness.capture.chat_content import content_facts, recorded_content
+from spanwitness.capture.content import ContentPolicy
+from spanwitness.capture.context import ambient_board, current_run
+from spanwitness.capture.plain import type_name
+from spanwitness.guard import guard
+from spanwitness.semconv import gen_ai
+from spanwitness.semconv import spanwitness as sw
+from spanwitness.wire import number_reply
+from spanwitness.wire.facts import WireRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from spanwitness.capture.chat_attributes import Attributes
+    from spanwitness.capture.context import RunState
+    from spanwitness.capture.stream import BodyCopy, Ending, OnEnd
+    from spanwitness.model import ToolRequest
+    from spanwitness.wire import Codec, RequestCache
+    from spanwitness.wire.facts import WireReply
+
+__all__ = ["ChatSpan"]
+
+EndingWord = Literal["complete", "abandoned", "cancelled", "error"]
+
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_DEFAULT_POLICY = ContentPolicy()
+
+
+class ChatSpan:
+    """A model call in progress and its span.
+
+    Attempts follow one another; the body of each ends once. A failed attempt that an SDK may retry
+    leaves the call waiting; whatever settles it, the span ends exactly once.
+    """
+
+    __slots__ = (
+        "_attempts", "_board", "_body", "_copy", "_end_ns", "_ended_attempt", "_error",
+        "_host", "_how", "_is_finished", "_is_waiting", "_lock", "_on_wait", "_path", "_policy",
+        "_request", "_status", "codec", "handle", "state", "waits_since_s",
+    )  # fmt: skip
+
+    codec: Codec
+    handle: spans.Handle
+    state: RunState | None
+    waits_since_s: float
+    """When it began to wait for a retry, on the monotonic clock."""
+
+    @classmethod
+    def start(
+        cls,
+        codec: Codec,
+        cache: RequestCache,
+        *,
+        body: bytes | None,
+        host: str,
+        port: int | None,
+        path: str,
+        on_wait: Callable[[ChatSpan], None],
+    ) -> ChatSpan | None:
+        """Start the span of a call; `None` when nothing is recorded here."""
+        state = current_run()
+        request = WireRequest(wire=codec.wire, offered=None, error_type="unread_body")
+        if body is not None:
+            with guard("capture.chat.request"):
+                request = codec.parse_request(body, cache)
+        provider = chat_attributes.provider_name(host, codec.wire)
+        attributes: spans.Attributes = {
+            gen_ai.OPERATION_NAME: gen_ai.CHAT,
+            gen_ai.PROVIDER_NAME: provider,
+            gen_ai.SERVER_ADDRESS: host,
+            sw.WIRE: codec.wire,
+        }
+        name = gen_ai.CHAT
+        if request.model is not None:
+            attributes[gen_ai.REQUEST_MODEL] = request.model
+            name = f"{name} {request.model}"
+        if port is not None:
+            attributes[gen_ai.SERVER_PORT] = port
+        if body is not None:
+            attributes[sw.REQUEST_BYTES] = len(body)
+        handle = spans.start(name, kind="client", attributes=attributes, state=state)
+        if state is None and not handle.is_recording:
+            handle.end()
+            return None
+        call = cls()
+        call.codec = codec
+        call.handle = handle
+        call.state = state
+        call.waits_since_s = 0.0
+        call._board = ambient_board if state is None else state.board
+        call._policy = _DEFAULT_POLICY if state is None else state.policy
+        call._request = request
+        call._body = body
+        call._host = host
+        call._path = path
+        call._on_wait = on_wait
+        call._attempts = []
+        call._ended_attempt = 0
+        call._copy = None
+        call._status = None
+        call._error = None
+        call._how = "dropped"
+        call._end_ns = None
+        call._is_waiting = False
+        call._is_finished = False
+        call._lock = threading.RLock()
+        handle.closer = call._close_at_exit
+        with guard("capture.chat.request_facts"):
+            call._describe_request()
+        return call
+
+    def _describe_request(self) -> None:
+        request = self._request
+        found = chat_attributes.request_attributes(request)
+        if request.error_type is None:
+            found |= chat_attributes.delivered_attributes(deliveries.look(request, self._board))
+        elif self.state is not None:
+            self.state.mark_incomplete("unread_request")
+        self.handle.set(found)
+
+    # --- attempts
+
+    def responded(self, status: int, copy: BodyCopy, *, should_retry: str | None) -> OnEnd:
+        """Take the head of a response; the returned function takes the end of its body."""
+        self._attempts.append(str(status))
+        self._status = status
+        self._copy = copy
+        number = len(self._attempts)
+        is_failed = status >= 400
+        may_retry = is_failed and (
+            should_retry == "true"
+            or (should_retry != "false" and (status in _RETRIED_STATUS or status >= 500))
+        )
+        if self._request.is_streaming and not is_failed:
+            self._board.add_peek(self._peek)
+
+        def ended(how: Ending, error: BaseException | None) -> None:
+            # A body that dies while the SDK reads it whole is retried as well.
+            died = how == "error" and not self._request.is_streaming
+            self._attempt_ended(number, how, error, may_retry=may_retry or died)
+
+        return ended
+
+    def failed(self, error: BaseException) -> None:
+        """Take an exception that came instead of a response."""
+        self._attempts.append(type(error).__name__)
+        self._status = None
+        self._copy = None
+        is_failure = isinstance(error, Exception)
+        self._attempt_ended(
+            len(self._attempts), "error" if is_failure else "cancelled", error, may_retry=is_failure
+        )
+
+    def lost_sight(self) -> None:
+        """End here: the response cannot be followed."""
+        with self._lock:
+            if self._copy is not None:
+                self._copy.drop()
+        self._finish()
+
+    def _attempt_ended(
+        self, number: int, how: Ending, error: BaseException | None, *, may_retry: bool
+    ) -> None:
+        with self._lock:
+            if number <= self._ended_attempt or number < len(self._attempts):
+                return
+            self._ended_attempt = number
+            self._how = how
+            # Not the exception itself: its traceback would keep the caller's frames alive.
+            self._error = None if error is None else type_name(error)
+            if may_retry and not self._is_finished:
+                self._end_ns = self.handle.now_ns()
+                self.waits_since_s = monotonic()
+                self._is_waiting = True
+        if self._is_waiting:
+            self._on_wait(self)
+        else:
+            self._finish()
+
+    def asks_the_same(self, host: str, path: str, body: bytes | None) -> bool:
+        """Say whether a request equals this call's."""
+        return (
+            self._is_waiting
+            and body is not None
+            and self._path == path
+            and self._host == host
+            and self._body == body
+        )
+
+    def resume(self) -> bool:
+        """Go on with another attempt, unless the call has been settled meanwhile."""
+        with self._lock:
+            was_waiting, self._is_waiting = self._is_waiting, False
+            self._end_ns = None
+            return was_waiting
+
+    def settle(self) -> None:
+        """End a call whose retry did not come, at the time when its last attempt ended."""
+        with self._lock:
+            was_waiting, self._is_waiting = self._is_waiting, False
+        if was_waiting:
+            self._finish()
+
+    def _close_at_exit(self) -> None:
+        if self._is_waiting:
+            self.settle()
+            return
+        self._how = "dropped"
+        self._finish()
+
+    # --- the end
+
+    def _finish(self) -> None:
+        with self._lock:
+            if self._is_finished:
+                return
+            self._is_finished = True
+        self._board.remove_peek(self._peek)
+        found: Attributes = {}
+        ending: EndingWord | None = self._ending(None)
+        error_type: str | None = self._error
+        with guard("capture.chat.reply"):
+            reply = self._copy.reply() if self._copy is not None else None
+            if reply is not None:
+                reply = number_reply(reply, self._request)
+                error_type = error_type or reply.error_type
+            ending = self._ending(reply)
+            self._describe_reply(found, reply)
+        if self._status is not None and self._status >= 400:
+            error_type = str(self._status)
+        if ending == "error":
+            error_type = error_type or "incomplete_stream"
+        if ending is not None:
+            found[sw.ENDING] = ending
+        found[sw.ATTEMPTS] = self._attempts
+        if error_type is not None:
+            found[gen_ai.ERROR_TYPE] = error_type
+            self.handle.mark("error", error_type)
+        self.handle.end(found, end_ns=self._end_ns)
+        self._forget()
+
+    def _ending(self, reply: WireReply | None) -> EndingWord | None:
+        """Name how the reply ended: by its terminal event first, then by how reading stopped."""
+        if self._status is None or self._status >= 400:
+            return "cancelled" if self._how == "cancelled" else "error"
+        if reply is not None and reply.is_terminated and self._copy is not None:
+            if reply.is_pending:
+                return None
+            return "error" if reply.error_type is not None else "complete"
+        match self._how:
+            case "cancelled" | "error":
+                return self._how
+            case "closed" | "dropped":
+                return "abandoned"
+            case "eof":
+                # Read to its end, but not by us: cut to the cap, or in an unknown encoding.
+                return "error" if reply is not None and not reply.is_cut else None
+
+    def _describe_reply(self, found: Attributes, reply: WireReply | None) -> None:
+        is_failed = self._status is None or self._status >= 400
+        copy = self._copy
+        is_answered = copy is not None and copy.first_chunk_ns > 0 and not is_failed
+        if copy is not None and is_answered and self._request.is_streaming:
+            waited_ns = copy.first_chunk_ns - self.handle.start_ns
+            found[gen_ai.RESPONSE_TIME_TO_FIRST_CHUNK] = max(waited_ns, 0) / 1e9
+        if reply is None:
+            if is_answered:
+                self._mark_incomplete("unread_reply")
+            if self.handle.is_recording:
+                found |= recorded_content(self._request, None, self._policy)
+            return
+        if reply.is_cut:
+            self._mark_incomplete("unread_reply")
+        echoed = reply.echoed
+        if echoed is not None:
+            self._describe_echo(found, echoed)
+        if is_failed:
+            requests: tuple[ToolRequest, ...] = ()
+        else:
+            requests = chat_attributes.text_calls(self._request, reply)
+            found |= chat_attributes.reply_attributes(reply, requests)
+            self._board.post(reply.requested, self.handle.span_id)
+            deliveries.remember(self._board, reply)
+        if self.handle.is_recording:
+            found |= recorded_content(self._request, None if is_failed else reply, self._policy)
+        if not is_failed and not (self._policy.is_on and self.handle.is_recording):
+            found |= content_facts(self._request, reply, has_calls=bool(requests))
+
+    def _describe_echo(self, found: Attributes, echoed: WireRequest) -> None:
+        """Fill in from the reply what the request left to state on the provider's side."""
+        asked = self._request
+        found |= chat_attributes.offer_attributes(
+            echoed.offered if asked.offered is None else None,
+            echoed.tool_choice if asked.tool_choice is None else None,
+            echoed.output_format if asked.output_format is None else None,
+        )
+
+    def _mark_incomplete(self, reason: str) -> None:
+        if self.state is not None:
+            self.state.mark_incomplete(reason)
+
+    def _forget(self) -> None:
+        """Free what is large: the caller's context may hold on to this call."""
+        if self._copy is not None:
+            self._copy.drop()
+        self._copy = None
+        self._body = None
+        self._request = WireRequest(wire=self.codec.wire)
+        self.handle.closer = None
+
+    def _peek(self) -> Iterable[ToolRequest]:
+        """Return the calls that the unfinished reply has asked for so far."""
+        with guard("capture.chat.peek"):
+            copy = self._copy
+            reply = copy.reply() if copy is not None else None
+            if reply is None:
+                return ()
+            reply = number_reply(reply, self._request)
+            is_whole = bool(reply.finish_reasons) or reply.is_terminated
+            return [
+                request
+                for request in reply.requested
+                # Arguments that are still coming decode to no object, or to an empty one.
+                if is_whole or (isinstance(request.arguments, dict) and request.arguments)
+            ]
+        return ()

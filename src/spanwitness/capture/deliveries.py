@@ -1,0 +1,154 @@
+"""Which tool results stand in a request, and whether each is what the tool returned."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spanwitness.model import Delivery, MediaPart, ReasoningPart, TextPart, ToolResultPart
+from spanwitness.normalize.delivery import compare
+
+if TYPE_CHECKING:
+    from spanwitness.capture.context import Board
+    from spanwitness.wire.facts import WireReply, WireRequest
+
+__all__ = ["DeliveredResults", "look", "remember"]
+
+_MAX_REMEMBERED = 1024
+_BINARY_PREFIX = "data:"
+
+
+@dataclass(slots=True, frozen=True)
+class DeliveredResults:
+    """The results in one request."""
+
+    fresh: tuple[Delivery, ...]
+    """Those that stand there for the first time, or in another form than before."""
+    call_ids: tuple[str, ...]
+    """Of every result in the request."""
+    reasoning_lost: int | None
+    """Signed reasoning of the replies that asked for the fresh ones, missing in this request;
+    `None` = none was due."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What earlier requests and replies of one run held, bounded."""
+
+    forms: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """Call id -> hash of the form in which its result was last delivered."""
+    signed: OrderedDict[str, tuple[str, ...]] = field(default_factory=OrderedDict)
+    """Call id -> digests of the signed reasoning of the reply that asked for it."""
+
+
+_memories: weakref.WeakKeyDictionary[Board, _Memory] = weakref.WeakKeyDictionary()
+
+
+def _memory(board: Board) -> _Memory:
+    memory = _memories.get(board)
+    if memory is None:
+        memory = _memories.setdefault(board, _Memory())
+    return memory
+
+
+def remember(board: Board, reply: WireReply) -> None:
+    """Remember which signed reasoning has to come back with the results of a reply's calls."""
+    signed = tuple(
+        part.signature_digest
+        for message in reply.messages
+        for part in message.parts
+        if isinstance(part, ReasoningPart) and part.signature_digest is not None
+    )
+    if not signed:
+        return
+    memory = _memory(board)
+    for request in reply.requested:
+        if request.call_id is not None and request.side == "client":
+            memory.signed[request.call_id] = signed
+    while len(memory.signed) > _MAX_REMEMBERED:
+        memory.signed.popitem(last=False)
+
+
+def look(request: WireRequest, board: Board) -> DeliveredResults:
+    """Look at the tool results in a request and compare them with what the tools returned."""
+    results: list[ToolResultPart] = []
+    signatures: set[str] = set()
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, ToolResultPart):
+                results.append(part)
+            elif isinstance(part, ReasoningPart) and part.signature_digest is not None:
+                signatures.add(part.signature_digest)
+    if not results:
+        return DeliveredResults((), (), None)
+    memory = _memory(board)
+    fresh: list[Delivery] = []
+    due: dict[str, None] = {}
+    for part in results:
+        form = _form(part)
+        call_id = part.call_id
+        if call_id is not None:
+            if memory.forms.get(call_id) == form:
+                continue
+            if call_id not in memory.forms:
+                due.update(dict.fromkeys(memory.signed.get(call_id, ())))
+            memory.forms[call_id] = form
+        fresh.append(_delivery(part, board))
+    while len(memory.forms) > _MAX_REMEMBERED:
+        memory.forms.popitem(last=False)
+    return DeliveredResults(
+        tuple(fresh),
+        tuple(part.call_id for part in results if part.call_id is not None),
+        sum(digest not in signatures for digest in due) if due else None,
+    )
+
+
+def _form(part: ToolResultPart) -> int:
+    return hash(
+        tuple(
+            piece.text if isinstance(piece, TextPart) else getattr(piece, "digest", None)
+            for piece in part.parts
+        )
+        or repr(part.value)
+    )
+
+
+def _delivery(part: ToolResultPart, board: Board) -> Delivery:
+    held = board.held(part.call_id) if part.call_id is not None else None
+    texts = [piece.text for piece in part.parts if isinstance(piece, TextPart)]
+    size = sum(map(len, texts)) + sum(
+        piece.size_bytes or 0 for piece in part.parts if isinstance(piece, MediaPart)
+    )
+    has_value = part.value is not None
+    return Delivery(
+        call_id=part.call_id,
+        state="unknown"
+        if held is None
+        else compare(
+            held.value,
+            part,
+            returned_part_types=held.part_types,
+            returned_is_cut=held.is_cut,
+        ),
+        part_types=tuple(_kind(piece) for piece in part.parts) or (("text",) if has_value else ()),
+        returned_part_types=None if held is None else held.part_types,
+        size_bytes=size,
+        has_binary_text=any(_is_binary(text) for text in texts),
+        is_error=part.is_error,
+        is_empty=not has_value
+        and not any(text.strip() for text in texts)
+        and len(texts) == len(part.parts),
+    )
+
+
+def _kind(piece: object) -> str:
+    if isinstance(piece, TextPart):
+        return "text"
+    return piece.modality if isinstance(piece, MediaPart) else "opaque"
+
+
+def _is_binary(text: str) -> bool:
+    head = text[:200].lstrip()
+    return head.startswith(_BINARY_PREFIX) and ";base64," in head
