@@ -1,0 +1,98 @@
+"""`prompt_truncated`: the server counted far fewer tokens than the request holds."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spanwitness.model import MediaPart, OpaquePart, TextPart, ToolResultPart
+from spanwitness.rules.rule import NOT_APPLICABLE, not_assessed, rule, violated
+from spanwitness.rules.subjects import CHATS
+
+if TYPE_CHECKING:
+    from spanwitness.model import ChatCall
+    from spanwitness.rules.facts import Facts
+    from spanwitness.rules.rule import Outcome
+
+_MIN_BYTES = 8_000
+_BYTES_A_TOKEN = 10
+"""No tokenizer in use packs ordinary text so tightly: English needs 4 to 5 bytes a token."""
+_SPACES = re.compile(r"\s+")
+
+
+@rule("prompt_truncated", severity="warning", fault="harness", needs=CHATS)
+def prompt_truncated(facts: Facts) -> Outcome:
+    """The reported prompt tokens are far too few for the text of the request.
+
+    Claims: The server cut the prompt (or part of it never reached the model): the text of the
+        request, spaces collapsed, has more than 10 bytes for each prompt token that the server
+        reports.
+    Needs: Reported input tokens, cached ones included, and the messages of the request.
+    Not assessed when: A large request (8 kB or more) lacks one of them.
+    Can be wrong: A prompt cut by less than about half is not seen. Long runs of one repeated
+        character may pack tighter than ordinary text. A server may report the tokens of something
+        else.
+    """
+    unknown = False
+    looked = False
+    for chat in facts.run.chats:
+        size = chat.request_bytes
+        if size is not None and size < _MIN_BYTES:
+            looked = True
+            continue
+        tokens = _tokens(chat)
+        if tokens is None:
+            unknown = unknown or size is not None
+            continue
+        if size is not None and size <= tokens * _BYTES_A_TOKEN:
+            looked = True
+            continue
+        if chat.input_messages is None:
+            unknown = unknown or size is not None
+            continue
+        looked = True
+        n_bytes = _text_bytes(chat, enough=tokens * _BYTES_A_TOKEN)
+        if n_bytes >= _MIN_BYTES and n_bytes > tokens * _BYTES_A_TOKEN:
+            return violated(
+                f"The server reports {tokens} prompt tokens for a request with at least {n_bytes}"
+                " bytes of text: most of the prompt did not reach the model.",
+                span_ids=(chat.span_id,),
+                evidence={"input_tokens": tokens, "text_bytes_at_least": n_bytes},
+            )
+    if unknown:
+        return not_assessed("A large request lacks its reported tokens or its messages.")
+    return facts.nothing_found if looked else NOT_APPLICABLE
+
+
+def _tokens(chat: ChatCall) -> int | None:
+    usage = chat.usage
+    if not usage.input_tokens:
+        return None
+    if chat.dialect == "spanwitness":
+        return usage.input_tokens
+    # Some recorders leave the cached part out of the input tokens.
+    return usage.input_tokens + (usage.cached_input_tokens or 0)
+
+
+def _text_bytes(chat: ChatCall, *, enough: int) -> int:
+    """Count the bytes of the request's text, spaces collapsed, until there are clearly enough."""
+    total = 0
+    for message in chat.input_messages or ():
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                total += _size(part.text)
+            elif isinstance(part, ToolResultPart):
+                for piece in part.parts:
+                    if isinstance(piece, TextPart):
+                        total += _size(piece.text)
+            elif isinstance(part, MediaPart | OpaquePart):
+                continue
+        if total > enough * 4:
+            break
+    return total
+
+
+def _size(text: str) -> int:
+    if text.startswith("data:"):
+        return 0
+    return len(_SPACES.sub(" ", text).encode("utf-8", "replace"))
