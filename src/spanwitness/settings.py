@@ -2,9 +2,9 @@
 
 | variable | meaning |
 | --- | --- |
-| `SPANWITNESS_CONTENT` | `on`, `off` or `digests`: whether prompts, arguments, results and answers are recorded |
+| `SPANWITNESS_CONTENT` | `on`, `off` or `digests`: whether prompts, results, ... are recorded |
 | `SPANWITNESS_STATE_DIR` | folder for local traces and findings; unset: the user's state folder |
-| `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` | read when `SPANWITNESS_CONTENT` is unset |
+| `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` | read when the first one is unset |
 | `OTEL_SDK_DISABLED` | `true` switches spanwitness off with the rest of OpenTelemetry |
 | `OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER` | `otlp` or `none` |
 | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER` | read by the SDK itself |
@@ -91,9 +91,8 @@ def _content(variables: Mapping[str, str]) -> ContentWord | None:
     word = variables.get(CONTENT, "").strip()
     if word:
         if word.lower() not in get_args(ContentWord):
-            raise SettingsError(
-                f"{CONTENT}={word!r}: set it to one of {', '.join(get_args(ContentWord))}, or unset it"
-            )
+            known = ", ".join(get_args(ContentWord))
+            raise SettingsError(f"{CONTENT}={word!r}: set it to one of {known}, or unset it")
         return cast("ContentWord", word.lower())
     word = variables.get(OTEL_CONTENT, "").strip()
     if not word:
@@ -119,7 +118,7 @@ def _exporter(variables: Mapping[str, str], name: str) -> ExporterWord | None:
         return None
     if word not in get_args(ExporterWord):
         raise SettingsError(
-            f"{name}={word!r}: spanwitness sends by otlp or not at all; set it to `otlp` or `none`, "
-            "or give `configure` an exporter or a provider"
+            f"{name}={word!r}: spanwitness sends by OTLP or not at all; set it to `otlp` or "
+            "`none`, or give `configure` an exporter or a provider"
         )
     return cast("ExporterWord", word)

@@ -1,0 +1,227 @@
+"""The spans of traces in progress, in bounded memory, without a lock.
+
+A span may end inside a finalizer or a signal handler that interrupts this very code, so nothing
+here waits for a lock: single operations on dicts and lists are atomic, and counts are estimates
+that are made exact before anything is thrown away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from spanwitness.semconv import gen_ai
+from spanwitness.semconv import spanwitness as names
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan, Span
+
+    from spanwitness.findings.judged import FindingKey
+    from spanwitness.live.outlet import Processors
+
+_AGENTS: Final = frozenset({gen_ai.INVOKE_AGENT, gen_ai.INVOKE_WORKFLOW})
+_PREFIXES: Final = (
+    "gen_ai.", "spanwitness.", "mcp.", "llm.", "openinference.", "traceloop.", "ai.", "langfuse.",
+    "mlflow.", "tool.",
+)  # fmt: skip
+"""Prefixes of the attributes by which a span of an agent is known, in any dialect."""
+_MAX_FINISHED: Final = 4096
+
+
+class JudgedRoot:
+    """What is known of a run that was judged while its trace goes on."""
+
+    __slots__ = ("keys", "mark")
+
+    def __init__(self, mark: int, keys: set[FindingKey]) -> None:
+        self.mark = mark
+        """Spans of the trace that had ended when it was judged."""
+        self.keys = keys
+        """Findings that have been told."""
+
+
+class Trace:
+    """What this process saw of one trace."""
+
+    __slots__ = (
+        "judged", "lost_before", "n_agents", "n_dropped", "open", "processors", "spans", "trace_id",
+    )  # fmt: skip
+
+    def __init__(self, trace_id: int) -> None:
+        self.trace_id = trace_id
+        self.spans: list[ReadableSpan] = []
+        """Ended ones, in the order in which they ended."""
+        self.open: dict[int, bool] = {}
+        """Ids of the open ones; true for an agent or workflow."""
+        self.judged: dict[int, JudgedRoot] = {}
+        """By the span id of the root."""
+        self.n_agents = 0
+        self.n_dropped = 0
+        """Spans that were not kept because there was no room."""
+        self.processors: Processors | None = None
+        """Of the provider whose spans these are."""
+        self.lost_before = 0
+        """Spans that the export had lost when the trace began."""
+
+    def subtree(self, root_id: int, run_id: str | None = None) -> list[ReadableSpan]:
+        """Return the ended spans below a span, itself included, and those that name its run."""
+        spans = self.spans[:]
+        parents = {s.context.span_id: s.parent.span_id if s.parent else 0 for s in spans}
+        below: dict[int, bool] = {root_id: True, 0: False}
+        return [
+            span
+            for span in spans
+            if _is_below(span.context.span_id, parents, below)
+            or (run_id is not None and (span.attributes or {}).get(names.RUN_ID) == run_id)
+        ]
+
+    def is_accounted_for(self) -> bool:
+        """Say whether every agentic span lies below a run that was judged after the span ended."""
+        if not self.judged:
+            return not any(map(is_agentic, self.spans))
+        if self.n_dropped:
+            return False
+        spans = self.spans[:]
+        parents = {s.context.span_id: s.parent.span_id if s.parent else 0 for s in spans}
+        for place, span in enumerate(spans):
+            if span.context.span_id in self.judged or not is_agentic(span):
+                continue
+            mark = self._mark_above(span.context.span_id, parents)
+            if mark is None or place >= mark:
+                return False
+        return True
+
+    def _mark_above(self, span_id: int, parents: dict[int, int]) -> int | None:
+        for _ in range(len(parents) + 1):
+            parent = parents.get(span_id)
+            if parent is None:
+                return None
+            root = self.judged.get(parent)
+            if root is not None:
+                return root.mark
+            span_id = parent
+        return None
+
+
+def _is_below(span_id: int, parents: dict[int, int], below: dict[int, bool]) -> bool:
+    path: list[int] = []
+    here = span_id
+    while here not in below and len(path) <= len(parents):
+        path.append(here)
+        here = parents.get(here, 0)
+    answer = below.get(here, False)
+    for passed in path:
+        below[passed] = answer
+    return answer
+
+
+def is_agentic(span: ReadableSpan) -> bool:
+    """Say whether a span is of an agent, a model call or a tool, in any dialect."""
+    return any(key.startswith(_PREFIXES) for key in span.attributes or ())
+
+
+def is_agent(span: ReadableSpan) -> bool:
+    """Say whether a span is a whole agent or workflow."""
+    return (span.attributes or {}).get(gen_ai.OPERATION_NAME) in _AGENTS
+
+
+class TraceBuffer:
+    """Traces in progress.
+
+    Args:
+        max_traces: The oldest trace is dropped above this many.
+        max_spans_per_trace: Further spans of a trace are counted and not kept.
+        max_spans: The oldest traces are dropped above this many spans in all.
+    """
+
+    def __init__(
+        self, *, max_traces: int = 1024, max_spans_per_trace: int = 20_000, max_spans: int = 100_000
+    ) -> None:
+        self._max_traces = max_traces
+        self._max_per_trace = max_spans_per_trace
+        self._max_spans = max_spans
+        self._traces: dict[int, Trace] = {}
+        self._finished: dict[int, None] = {}
+        self._n_spans = 0
+        self.n_evicted = 0
+        """Spans that were thrown away, or not kept, before their run was judged."""
+        self.n_late = 0
+        """Spans that came after their trace was done with."""
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def get(self, trace_id: int) -> Trace | None:
+        """Return a trace in progress."""
+        return self._traces.get(trace_id)
+
+    def traces(self) -> list[Trace]:
+        """Return the traces in progress, oldest first."""
+        return list(self._traces.values())
+
+    def start(self, span: Span) -> Trace | None:
+        """Take note that a span started and return its trace; `None` when that is done with."""
+        context = span.context
+        parent = span.parent
+        is_local_root = parent is None or parent.is_remote
+        trace = self._traces.get(context.trace_id)
+        if trace is None:
+            if not is_local_root and context.trace_id in self._finished:
+                return None
+            trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
+            if len(self._traces) > self._max_traces:
+                self._evict()
+        agent = is_agent(span)
+        trace.n_agents += agent
+        trace.open[context.span_id] = agent
+        return trace
+
+    def end(self, span: ReadableSpan) -> Trace | None:
+        """Keep an ended span and return its trace; `None` when the trace is done with."""
+        context = span.context
+        trace = self._traces.get(context.trace_id)
+        if trace is None:
+            if context.trace_id in self._finished:
+                self.n_late += 1
+                return None
+            # It started before we were there.
+            trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
+        if len(trace.spans) < self._max_per_trace:
+            trace.spans.append(span)
+            self._n_spans += 1
+            if self._n_spans > self._max_spans:
+                self._evict()
+        else:
+            trace.n_dropped += 1
+            self.n_evicted += 1
+        trace.open.pop(context.span_id, None)
+        return trace
+
+    def finish(self, trace_id: int) -> None:
+        """Let go of a trace: everything in it has been judged, or it holds nothing to judge."""
+        trace = self._traces.pop(trace_id, None)
+        if trace is None:
+            return
+        self._n_spans -= len(trace.spans)
+        if trace.judged:
+            self._finished[trace_id] = None
+            if len(self._finished) > _MAX_FINISHED:
+                for old in list(self._finished)[: _MAX_FINISHED // 4]:
+                    self._finished.pop(old, None)
+
+    def clear(self) -> None:
+        """Forget everything: in the child of a fork the parent's runs are the parent's to judge."""
+        self._traces = {}
+        self._finished = {}
+        self._n_spans = 0
+
+    def _evict(self) -> None:
+        traces = self.traces()
+        n_spans = sum(len(trace.spans) for trace in traces)
+        for trace in traces:
+            if n_spans <= self._max_spans and len(self._traces) <= self._max_traces:
+                break
+            if self._traces.pop(trace.trace_id, None) is not None:
+                n_spans -= len(trace.spans)
+                self.n_evicted += len(trace.spans)
+                self._finished[trace.trace_id] = None
+        self._n_spans = n_spans

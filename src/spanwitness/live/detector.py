@@ -1,0 +1,338 @@
+"""A span processor that judges the runs of a process as they end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections import deque
+from time import time_ns
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from opentelemetry.sdk.trace import SpanProcessor
+
+from spanwitness import guard as guards
+from spanwitness.findings.attributes import evaluation_events, root_attributes
+from spanwitness.guard import guard
+from spanwitness.live.buffer import JudgedRoot, TraceBuffer, is_agent
+from spanwitness.live.closing import install, remove
+from spanwitness.live.contracts import load_all
+from spanwitness.live.evaluate import judge, runs_of
+from spanwitness.live.outlet import Outlet, processors_of
+from spanwitness.live.records import resource_of, to_record
+from spanwitness.live.suppress import is_judging, judging
+from spanwitness.live.verdict_span import make_verdict_span
+from spanwitness.live.worker import Worker
+from spanwitness.model.verdict import SEVERITIES
+from spanwitness.semconv import gen_ai
+from spanwitness.semconv import spanwitness as names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan, Span
+
+    from spanwitness.capture.context import RunState
+    from spanwitness.contracts.model import Contract
+    from spanwitness.findings.judged import Judged, Sink
+    from spanwitness.live.buffer import Trace
+    from spanwitness.model import Run, SpanRecord
+    from spanwitness.model.span import AttributeValue
+
+__all__ = ["Detector"]
+
+_start_guard = guard("live.detector.on_start")
+_end_guard = guard("live.detector.on_end")
+_MAX_IGNORED: Final = 256
+
+
+class Detector(SpanProcessor):
+    """Judges runs as they end: `provider.add_span_processor(spanwitness.Detector())`.
+
+    A run that `spanwitness.run` or an outermost `@spanwitness.agent` opened is judged just before
+    its root span ends, so that the root itself carries the judgement. Runs of other
+    instrumentations (a root `invoke_agent` span, else the root of the trace) are judged in a thread
+    of ours when they and everything below them have ended, or `grace_s` after the root did; each
+    finding becomes a span `verdict <rule>` below the run's root. A run of ours that gets more spans
+    after it was judged is judged again when its trace is over, and what that adds becomes verdict
+    spans too. A span that starts after its whole trace was over is counted as late and changes
+    nothing here; a later `spanwitness check` sees it.
+
+    Memory is bounded: what is thrown away is counted, and a run that lost spans so is incomplete.
+
+    Args:
+        contracts: Contracts, or paths of contract files.
+        sinks: Further takers of judged runs. They are called in a thread of ours, one at a time.
+        grace_s: Seconds to wait for open spans below a foreign run whose root has ended.
+        max_spans: Spans held in all.
+        max_spans_per_trace: Spans held of one trace.
+        count_lost: Returns how many spans the export has lost so far in this process.
+
+    Raises:
+        RuleError: A contract cannot be read.
+        SettingsError: A sink has no `take`.
+    """
+
+    def __init__(
+        self,
+        contracts: Sequence[Contract | Path | str] = (),
+        *,
+        sinks: Iterable[Sink] = (),
+        grace_s: float = 2.0,
+        max_spans: int = 100_000,
+        max_spans_per_trace: int = 20_000,
+        count_lost: Callable[[], int] | None = None,
+    ) -> None:
+        self.contracts = load_all(contracts)
+        self._grace_s = grace_s
+        self._buffer = TraceBuffer(max_spans=max_spans, max_spans_per_trace=max_spans_per_trace)
+        self.outlet = Outlet(sinks)
+        self._worker: Worker[int] = Worker(self._judge_trace, name="spanwitness-detector")
+        self._ignored: deque[int] = deque(maxlen=_MAX_IGNORED)
+        self._count_lost = count_lost
+        _detectors.add(self)
+        install(self)
+        # Exit callbacks run in reverse order: before the shutdown of a provider made earlier.
+        atexit.register(_finish, weakref.ref(self))
+
+    # --- the side of the SDK: never raises, never waits
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002
+        """Take note of a started span."""
+        with _start_guard:
+            if is_judging():
+                self._ignored.append(span.context.trace_id)
+                return
+            self.outlet.learn(span)
+            trace = self._buffer.start(span)
+            if trace is not None and trace.processors is None:
+                trace.processors = processors_of(span)
+                trace.lost_before = self._count_lost() if self._count_lost is not None else 0
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Keep an ended span, and have its runs judged when they are over."""
+        with _end_guard:
+            trace_id = span.context.trace_id
+            if self._ignored and trace_id in self._ignored:
+                return
+            if names.RULE_ID in (span.attributes or {}):
+                return
+            trace = self._buffer.end(span)
+            if trace is None:
+                return
+            if not trace.open:
+                self._end_trace(trace)
+            elif trace.n_agents and is_agent(span) and not any(trace.open.values()):
+                self._worker.add(trace_id, delay_s=self._grace_s)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Judge every run that is over, and have the sinks take it.
+
+        Returns:
+            Whether that was done in time.
+        """
+        done = False
+        with guard("live.detector.force_flush"):
+            done = self._worker.flush(timeout_millis / 1000)
+            done = self.outlet.flush(timeout_millis / 1000) and done
+        return done
+
+    def shutdown(self) -> None:
+        """Judge every run that is over; runs still open are not judged."""
+        with guard("live.detector.shutdown"):
+            self._worker.close(5.0)
+            self.outlet.close(5.0)
+            remove(self)
+
+    @property
+    def n_evicted(self) -> int:
+        """Spans that were thrown away for want of room before their run was judged."""
+        return self._buffer.n_evicted
+
+    @property
+    def n_late(self) -> int:
+        """Spans that came after their trace was over."""
+        return self._buffer.n_late
+
+    # --- runs of ours
+
+    def tracks(self, trace_id: int) -> bool:
+        """Say whether spans of this trace pass here."""
+        return self._buffer.get(trace_id) is not None
+
+    def close_run(self, state: RunState, span: Span | None) -> None:
+        """Judge a run of ours whose root is about to end; an unsampled one by its records.
+
+        Args:
+            state: The run.
+            span: Its root, still open; `None` or not recording = unsampled.
+        """
+        if is_judging():
+            return
+        if span is None or not span.is_recording():
+            self._close_unsampled(state)
+            return
+        trace = self._buffer.get(span.context.trace_id)
+        mark = len(trace.spans) if trace is not None else 0
+        own = span.context.span_id
+        resource = resource_of(span)
+        span.set_attributes(self._closing_attributes(state, trace))
+        records = [to_record(span, resource=resource, end_ns=time_ns())]
+        below = trace.subtree(own, state.run_id) if trace is not None else []
+        records.extend(to_record(s, resource=resource) for s in below if s.context.span_id != own)
+        with judging():
+            runs = runs_of(records)
+            main = _by_root(runs, own) or _by_run_id(runs, state.run_id)
+            if main is None:
+                return
+            judged = judge(self._noting_loss(main, trace), self.contracts)
+        span.set_attributes(_judgement(judged))
+        for attributes in evaluation_events(judged):
+            span.add_event(gen_ai.EVALUATION_EVENT, attributes)
+        if trace is not None:
+            trace.judged[own] = JudgedRoot(mark, set(judged.keyed_findings()))
+            self._judge_children(trace, runs, main)
+        self.outlet.take(judged)
+
+    def _judge_children(self, trace: Trace, runs: list[Run], main: Run) -> None:
+        """Judge the sub-agents of other instrumentations below a run of ours."""
+        wanted = set(main.child_run_ids)
+        for run in runs:
+            root_id = int(run.root_span_id or "0", 16)
+            if run.run_id in wanted and root_id not in trace.judged:
+                wanted.update(run.child_run_ids)
+                self._tell(trace, run, None)
+
+    def _close_unsampled(self, state: RunState) -> None:
+        with judging():
+            runs = runs_of(state.records)
+            main = _by_run_id(runs, state.run_id) or (runs[0] if len(runs) == 1 else None)
+            if main is None:
+                return
+            judged = judge(main, self.contracts)
+        if judged.is_flagged:
+            worst = max(judged.findings, key=lambda v: SEVERITIES.index(v.severity))
+            verdict = make_verdict_span(
+                judged, worst, resource=self.outlet.resource, time_ns=time_ns()
+            )
+            self.outlet.emit(verdict)
+        self.outlet.take(judged)
+
+    def _closing_attributes(self, state: RunState, trace: Trace | None) -> Mapping[str, int]:
+        n_faults = sum(guards.faults().values()) - state.faults_before
+        n_lost = trace.n_dropped if trace is not None else 0
+        if self._count_lost is not None and trace is not None:
+            n_lost += self._count_lost() - trace.lost_before
+        return {names.INTERNAL_ERRORS: max(0, n_faults), names.SPANS_LOST: max(0, n_lost)}
+
+    # --- runs of others, and what came late
+
+    def _end_trace(self, trace: Trace) -> None:
+        if trace.is_accounted_for():
+            self._buffer.finish(trace.trace_id)
+        else:
+            self._worker.add(trace.trace_id)
+
+    def _judge_trace(self, trace_id: int) -> None:
+        trace = self._buffer.get(trace_id)
+        if trace is None:
+            return
+        is_over = not trace.open
+        with judging():
+            spans = trace.spans[:]
+            runs = runs_of(_shared_records(spans))
+        ended = {span.context.span_id for span in spans}
+        for run in runs:
+            root_id = int(run.root_span_id or "0", 16)
+            before = trace.judged.get(root_id)
+            if root_id in ended and (before is None or is_over):
+                self._tell(trace, run, before)
+        if is_over and not trace.open:
+            self._buffer.finish(trace_id)
+
+    def _tell(self, trace: Trace, run: Run, before: JudgedRoot | None) -> None:
+        """Judge a run whose root has ended, and tell what was not told before."""
+        mark = len(trace.spans)
+        with judging():
+            judged = judge(self._noting_loss(run, trace), self.contracts)
+        found = judged.keyed_findings()
+        told = before.keys if before is not None else set()
+        news = [key for key in found if key not in told]
+        root_id = int(run.root_span_id or "0", 16)
+        trace.judged[root_id] = JudgedRoot(mark, told | set(news))
+        root = next((s for s in trace.spans if s.context.span_id == root_id), None)
+        resource = root.resource if root is not None else self.outlet.resource
+        for key in news:
+            span = make_verdict_span(judged, found[key], resource=resource, time_ns=time_ns())
+            self.outlet.emit(span, trace.processors)
+        if before is None:
+            self.outlet.take(judged)
+        elif news:
+            self.outlet.take(judged.update(news))
+
+    def _noting_loss(self, run: Run, trace: Trace | None) -> Run:
+        if trace is None or not trace.n_dropped or "spans_lost" in run.incomplete_reasons:
+            return run
+        reasons = (*run.incomplete_reasons, "spans_lost")
+        return msgspec.structs.replace(run, is_complete=False, incomplete_reasons=reasons)
+
+    def after_fork(self) -> None:
+        """Start afresh in the child of a fork: the parent's runs are the parent's to judge."""
+        self._buffer.clear()
+        self._worker.reset()
+        self.outlet.after_fork()
+        self._ignored.clear()
+
+
+_detectors: weakref.WeakSet[Detector] = weakref.WeakSet()
+
+
+def _judgement(judged: Judged) -> dict[str, AttributeValue]:
+    run = judged.run
+    attributes: dict[str, AttributeValue] = {**root_attributes(judged)}
+    attributes[names.COMPLETE] = run.is_complete
+    if not run.is_complete:
+        attributes[names.INCOMPLETE_REASONS] = run.incomplete_reasons
+    if run.stack is not None:
+        attributes[names.STACK] = run.stack
+    return attributes
+
+
+def _shared_records(spans: Iterable[ReadableSpan]) -> list[SpanRecord]:
+    """Convert spans; those of one resource share its attributes."""
+    resources: dict[int, dict[str, object]] = {}
+    records = []
+    for span in spans:
+        key = id(span.resource)
+        if key not in resources:
+            resources[key] = resource_of(span)
+        records.append(to_record(span, resource=resources[key]))
+    return records
+
+
+def _by_root(runs: Iterable[Run], span_id: int) -> Run | None:
+    return next((run for run in runs if run.root_span_id == f"{span_id:016x}"), None)
+
+
+def _by_run_id(runs: Iterable[Run], run_id: str) -> Run | None:
+    return next((run for run in runs if run.run_id == run_id), None)
+
+
+def _finish(reference: weakref.ref[Detector]) -> None:
+    """Judge what is over before the provider shuts down."""
+    detector = reference()
+    if detector is not None:
+        detector.force_flush(2_000)
+
+
+def _after_fork() -> None:
+    for detector in list(_detectors):
+        with guard("live.detector.after_fork"):
+            detector.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
