@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Final
 
@@ -51,7 +52,7 @@ def _put(args: dict[str, object], path: str, value: object) -> None:
         int(index) if index else name or quoted for name, index, quoted in _STEP.findall(path)
     ][:_MAX_STEPS]
     holder: object = args
-    for step, following in zip(steps, steps[1:], strict=False):
+    for step, following in itertools.pairwise(steps):
         holder = _enter(holder, step, [] if isinstance(following, int) else {})
     if not steps:
         return

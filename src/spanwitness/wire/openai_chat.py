@@ -46,7 +46,7 @@ from spanwitness.wire.reading import (
     text_result,
 )
 
-__all__ = ["READER"]
+__all__ = ["READER", "read_content", "read_entry"]
 
 ROLES: Final = {"developer": "system", "function": "tool"}
 

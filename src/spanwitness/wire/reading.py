@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Final, TypeGuard
 
 import msgspec
@@ -48,8 +49,8 @@ _FULL_DIGEST_CHARS: Final = 1_000_000
 def load(data: bytes | bytearray | memoryview | str) -> object:
     """Decode JSON, or return `NOTHING`.
 
-    What strict readers refuse but producers write (lone surrogates, NaN, huge exponents, bytes that
-    are no UTF-8 inside strings) is accepted.
+    What strict readers refuse but producers write is accepted: lone surrogates, bytes that are no
+    UTF-8 inside strings; `NaN`, `Infinity` and exponents out of range become strings.
     """
     try:
         return _decode(data)
@@ -59,10 +60,16 @@ def load(data: bytes | bytearray | memoryview | str) -> object:
         return NOTHING
     try:
         raw = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
-        loaded: object = json.loads(raw)
+        loaded: object = json.loads(raw, parse_constant=str, parse_float=_finite)
     except (ValueError, RecursionError):
         return NOTHING
     return loaded
+
+
+def _finite(written: str) -> float | str:
+    """Read a number; one that no float can hold stays text, so that it can be written again."""
+    value = float(written)
+    return value if math.isfinite(value) else written
 
 
 def encode_json(value: object, *, is_sorted: bool = False) -> str:
@@ -73,8 +80,10 @@ def encode_json(value: object, *, is_sorted: bool = False) -> str:
     """
     try:
         return msgspec.json.encode(value, order="deterministic" if is_sorted else None).decode()
-    except (msgspec.MsgspecError, UnicodeError, TypeError, ValueError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeError, TypeError, ValueError, ArithmeticError):
         pass
+    except RecursionError:
+        return "null"
     try:
         builtins = msgspec.to_builtins(value)
         return json.dumps(builtins, sort_keys=is_sorted, separators=(",", ":"))
