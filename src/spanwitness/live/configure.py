@@ -91,8 +91,8 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
     An existing global tracer provider is never replaced: a detector is attached to it, and an
     exporter only if one is asked for here (it then sends the spans of agents, models and tools and
     no others). Without one, spanwitness makes a provider of its own that the rest of the
-    application does not see. Spans then go to `endpoint`, else to where `OTEL_EXPORTER_OTLP_*` says, else to
-    files below `state_dir`, beside a file of findings.
+    application does not see. Spans then go to `endpoint`, else to where `OTEL_EXPORTER_OTLP_*`
+    says, else to files below `state_dir`, beside a file of findings.
 
     A second call with the same arguments changes nothing and returns the same object; with other
     arguments it is an error, unless the first one was shut down.
