@@ -8,9 +8,8 @@ These files also run under older majors of the SDKs, which are built on httpx in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -20,6 +19,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from spanwitness import guard
 from spanwitness.capture import spans
 from spanwitness.testing import ScriptedProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(autouse=True)

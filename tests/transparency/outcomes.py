@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 _PORT = re.compile(r"127\.0\.0\.1:\d+")
 _CHANGING = {"date", "content-length"}
@@ -31,7 +33,7 @@ def headers(response: Any) -> dict[str, str]:
 
 
 def failure(error: BaseException) -> object:
-    """What a caller can see of an exception: type, text, status, body, and what it was raised from."""
+    """What a caller can see of an exception: type, text, status, body, causes."""
     body = getattr(error, "body", None) or getattr(error, "details", None)
     return {
         "type": f"{type(error).__module__}.{type(error).__qualname__}",

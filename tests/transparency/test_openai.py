@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
+from tests.transparency import outcomes
 
 from spanwitness.capture.client import wrap_client
 from spanwitness.testing import call, error, raw, reply, text, think
-from tests.transparency import outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MESSAGES: Any = [{"role": "user", "content": "What is the maximum current?"}]
 TOOLS: Any = [

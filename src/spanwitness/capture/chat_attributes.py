@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from spanwitness.capture.deliveries import DeliveredResults
+    from spanwitness.capture.spans import Attributes
     from spanwitness.model import Message, OutputFormat, ToolChoice, ToolDefinition, Usage
     from spanwitness.wire.facts import WireReply, WireRequest
 
 __all__ = [
-    "Attributes",
     "delivered_attributes",
     "input_texts",
     "offer_attributes",
@@ -40,7 +40,6 @@ __all__ = [
     "texts_of",
 ]
 
-Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 _PROVIDERS = (

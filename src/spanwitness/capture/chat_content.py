@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from spanwitness.capture import chat_attributes
 from spanwitness.capture.content import content_key, encode
@@ -21,9 +21,9 @@ from spanwitness.wire.reading import encode_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwitness.capture.chat_attributes import Attributes
     from spanwitness.capture.content import ContentPolicy
-    from spanwitness.model import Message, OutputFormat
+    from spanwitness.capture.spans import Attributes
+    from spanwitness.model import Message
     from spanwitness.wire.facts import WireReply, WireRequest
 
 __all__ = ["content_facts", "recorded_content"]
@@ -71,7 +71,7 @@ def recorded_content(
         record(gen_ai.OUTPUT_MESSAGES, encode_messages(reply.messages))
     if cuts:
         found[sw.TRUNCATED] = [cut[0] for cut in cuts]
-        found[sw.TRUNCATED_CHARS] = [cut[1] for cut in cuts]  # type: ignore[assignment]
+        found[sw.TRUNCATED_CHARS] = [cut[1] for cut in cuts]
         found[sw.TRUNCATED_DIGESTS] = [cut[2] for cut in cuts]
     return found
 
@@ -110,7 +110,7 @@ def content_facts(request: WireRequest, reply: WireReply, *, has_calls: bool) ->
     form = request.output_format
     if form is not None and form.schema is not None and not reply.requested:
         with guard("capture.chat.schema"):
-            is_satisfied = _satisfies(answer, form)
+            is_satisfied = _satisfies(answer, form.schema, form.schema_digest)
             if is_satisfied is not None:
                 found[sw.SCHEMA_SATISFIED] = is_satisfied
     if request.offered and not reply.requested and not has_calls:
@@ -123,22 +123,22 @@ def content_facts(request: WireRequest, reply: WireReply, *, has_calls: bool) ->
     return found
 
 
-def _satisfies(answer: str, form: OutputFormat) -> bool | None:
+def _satisfies(answer: str, schema: dict[str, Any], digest: str | None) -> bool | None:
     """Say whether an answer satisfies its schema; `None` = the schema is unusable."""
     try:
         value = json.loads(answer)
     except ValueError:
         return False
-    key = form.schema_digest or encode_json(form.schema, is_sorted=True)
+    key = digest or encode_json(schema, is_sorted=True)
     validate = _validators.get(key)
     if validate is None:
-        validate = _validators[key] = _compile(form.schema)
+        validate = _validators[key] = _compile(schema)
         while len(_validators) > _MAX_VALIDATORS:
             _validators.popitem(last=False)
     return validate(value)
 
 
-def _compile(schema: object) -> Callable[[object], bool | None]:
+def _compile(schema: dict[str, Any]) -> Callable[[object], bool | None]:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
@@ -155,7 +155,7 @@ def _compile(schema: object) -> Callable[[object], bool | None]:
 
     def validate(value: object) -> bool | None:
         try:
-            return bool(made.is_valid(value))
+            return bool(made.is_valid(cast("Any", value)))
         except (Unresolvable, RecursionError):
             return None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
-from spanwitness.capture import chat_attributes, deliveries, spans
+from spanwitness.capture import chat_attributes, defaults, deliveries, spans
 from spanwitness.capture.chat_content import content_facts, recorded_content
-from spanwitness.capture.content import ContentPolicy
 from spanwitness.capture.context import ambient_board, current_run
 from spanwitness.capture.plain import type_name
 from spanwitness.guard import guard
@@ -20,19 +20,30 @@ from spanwitness.wire.facts import WireRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from spanwitness.capture.chat_attributes import Attributes
-    from spanwitness.capture.context import RunState
+    from spanwitness.capture.context import Board
+    from spanwitness.capture.spans import Attributes
     from spanwitness.capture.stream import BodyCopy, Ending, OnEnd
     from spanwitness.model import ToolRequest
     from spanwitness.wire import Codec, RequestCache
     from spanwitness.wire.facts import WireReply
 
-__all__ = ["ChatSpan"]
+__all__ = ["ChatSpan", "Target"]
 
 EndingWord = Literal["complete", "abandoned", "cancelled", "error"]
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
-_DEFAULT_POLICY = ContentPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is sent where; equal for an attempt and its retry."""
+
+    host: str
+    port: int | None
+    """`None` = the scheme's own."""
+    path: str
+    body: bytes | None
+    """`None` = still to be produced."""
 
 
 class ChatSpan:
@@ -43,77 +54,83 @@ class ChatSpan:
     """
 
     __slots__ = (
-        "_attempts", "_board", "_body", "_copy", "_end_ns", "_ended_attempt", "_error",
-        "_host", "_how", "_is_finished", "_is_waiting", "_lock", "_on_wait", "_path", "_policy",
-        "_request", "_status", "codec", "handle", "state", "waits_since_s",
+        "_attempts", "_board", "_copy", "_end_ns", "_ended_attempt", "_error", "_how",
+        "_is_finished", "_is_waiting", "_lock", "_on_wait", "_policy", "_request", "_status",
+        "_target", "codec", "handle", "state", "waits_since_s",
     )  # fmt: skip
 
-    codec: Codec
-    handle: spans.Handle
-    state: RunState | None
-    waits_since_s: float
-    """When it began to wait for a retry, on the monotonic clock."""
+    def __init__(
+        self,
+        codec: Codec,
+        handle: spans.Handle,
+        target: Target,
+        request: WireRequest,
+        on_wait: Callable[[ChatSpan], None],
+    ) -> None:
+        state = handle.state
+        self.codec = codec
+        self.handle = handle
+        self.state = state
+        self.waits_since_s = 0.0
+        """When it began to wait for a retry, on the monotonic clock."""
+        self._board: Board = ambient_board if state is None else state.board
+        self._policy = defaults.policy() if state is None else state.policy
+        self._request = request
+        self._target: Target | None = target
+        self._on_wait = on_wait
+        self._attempts: list[str] = []
+        self._ended_attempt = 0
+        self._copy: BodyCopy | None = None
+        self._status: int | None = None
+        self._error: str | None = None
+        self._how: Ending = "dropped"
+        self._end_ns: int | None = None
+        self._is_waiting = False
+        self._is_finished = False
+        self._lock = threading.RLock()
+        handle.closer = self._close_at_exit
 
     @classmethod
     def start(
         cls,
         codec: Codec,
         cache: RequestCache,
-        *,
-        body: bytes | None,
-        host: str,
-        port: int | None,
-        path: str,
+        target: Target,
         on_wait: Callable[[ChatSpan], None],
     ) -> ChatSpan | None:
-        """Start the span of a call; `None` when nothing is recorded here."""
+        """Start the span of a call; `None` when nothing is recorded here.
+
+        Args:
+            codec: Reads the wire format.
+            cache: Spares re-reading a growing history.
+            target: What is sent where.
+            on_wait: Called when a failed attempt may be followed by another.
+        """
         state = current_run()
         request = WireRequest(wire=codec.wire, offered=None, error_type="unread_body")
+        body = target.body
         if body is not None:
             with guard("capture.chat.request"):
                 request = codec.parse_request(body, cache)
-        provider = chat_attributes.provider_name(host, codec.wire)
-        attributes: spans.Attributes = {
+        attributes: Attributes = {
             gen_ai.OPERATION_NAME: gen_ai.CHAT,
-            gen_ai.PROVIDER_NAME: provider,
-            gen_ai.SERVER_ADDRESS: host,
+            gen_ai.PROVIDER_NAME: chat_attributes.provider_name(target.host, codec.wire),
+            gen_ai.SERVER_ADDRESS: target.host,
             sw.WIRE: codec.wire,
         }
         name = gen_ai.CHAT
         if request.model is not None:
             attributes[gen_ai.REQUEST_MODEL] = request.model
             name = f"{name} {request.model}"
-        if port is not None:
-            attributes[gen_ai.SERVER_PORT] = port
+        if target.port is not None:
+            attributes[gen_ai.SERVER_PORT] = target.port
         if body is not None:
             attributes[sw.REQUEST_BYTES] = len(body)
         handle = spans.start(name, kind="client", attributes=attributes, state=state)
         if state is None and not handle.is_recording:
             handle.end()
             return None
-        call = cls()
-        call.codec = codec
-        call.handle = handle
-        call.state = state
-        call.waits_since_s = 0.0
-        call._board = ambient_board if state is None else state.board
-        call._policy = _DEFAULT_POLICY if state is None else state.policy
-        call._request = request
-        call._body = body
-        call._host = host
-        call._path = path
-        call._on_wait = on_wait
-        call._attempts = []
-        call._ended_attempt = 0
-        call._copy = None
-        call._status = None
-        call._error = None
-        call._how = "dropped"
-        call._end_ns = None
-        call._is_waiting = False
-        call._is_finished = False
-        call._lock = threading.RLock()
-        handle.closer = call._close_at_exit
+        call = cls(codec, handle, target, request, on_wait)
         with guard("capture.chat.request_facts"):
             call._describe_request()
         return call
@@ -186,15 +203,9 @@ class ChatSpan:
         else:
             self._finish()
 
-    def asks_the_same(self, host: str, path: str, body: bytes | None) -> bool:
+    def asks_the_same(self, target: Target) -> bool:
         """Say whether a request equals this call's."""
-        return (
-            self._is_waiting
-            and body is not None
-            and self._path == path
-            and self._host == host
-            and self._body == body
-        )
+        return self._is_waiting and target.body is not None and target == self._target
 
     def resume(self) -> bool:
         """Go on with another attempt, unless the call has been settled meanwhile."""
@@ -313,7 +324,7 @@ class ChatSpan:
         if self._copy is not None:
             self._copy.drop()
         self._copy = None
-        self._body = None
+        self._target = None
         self._request = WireRequest(wire=self.codec.wire)
         self.handle.closer = None
 

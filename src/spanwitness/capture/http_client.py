@@ -104,7 +104,7 @@ def http_client(
         if options or library is not None:
             raise SettingsError("options and library= make a client; they cannot change yours")
         return watch_http_client(client)
-    name = library or next((n for n in _LIBRARIES if find_spec(n) is not None), "httpx")
+    name: str = library or next((n for n in _LIBRARIES if find_spec(n) is not None), "httpx")
     if name not in _LIBRARIES:
         raise SettingsError(f"library={name!r} is not known: httpx2 or httpx")
     try:

@@ -15,9 +15,10 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
-from spanwitness.capture import mcp_values, spans
-from spanwitness.capture.content import ContentPolicy
+from spanwitness.capture import defaults, mcp_values, spans
+from spanwitness.capture.content import digest_content, encode
 from spanwitness.capture.context import Returned, ambient_board, current_run
+from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.plain import type_name
 from spanwitness.guard import guard
 from spanwitness.semconv import gen_ai
@@ -26,13 +27,13 @@ from spanwitness.semconv import spanwitness as sw
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from spanwitness.capture.content import ContentPolicy
     from spanwitness.capture.context import Board, RunState
 
     Method = Callable[..., Awaitable[Any]]
 
 __all__ = ["is_mcp_client", "watch_mcp"]
 
-_DEFAULT_POLICY = ContentPolicy()
 _MAX_EFFECTS = 4096
 _inside: ContextVar[object] = ContextVar("spanwitness_mcp_session", default=None)
 """The session that a client of ours is using right now: it is watched one level above."""
@@ -144,7 +145,7 @@ def _listing(watched: _Watched, method: Method) -> Method:
 
 
 def _policy(state: RunState | None) -> ContentPolicy:
-    return _DEFAULT_POLICY if state is None else state.policy
+    return defaults.policy() if state is None else state.policy
 
 
 def _listed(
@@ -216,11 +217,19 @@ class _ToolCall:
         self.handle = spans.start(
             f"execute_tool {name}", kind="client", attributes=attributes, state=state
         )
+        self.marked: list[Mark] = []
         if self.handle.is_recording:
             with guard("capture.mcp.arguments"):
-                self.found |= mcp_values.recorded(
-                    gen_ai.TOOL_CALL_ARGUMENTS, sw.TOOL_ARGUMENTS_DIGEST, dict(bound), self.policy
-                )
+                self._put(gen_ai.TOOL_CALL_ARGUMENTS, sw.TOOL_ARGUMENTS_DIGEST, dict(bound))
+
+    def _put(self, key: str, digest_key: str, value: object) -> None:
+        encoded = encode(value, self.policy)
+        if encoded.text is not None:
+            self.found[key] = encoded.text
+        if encoded.digest:
+            self.found[digest_key] = encoded.digest
+        self.marked.append(Mark(key, encoded))
+        self.found |= marks(self.marked)
 
     def returned(self, result: object) -> None:
         """Take what the server sent back."""
@@ -231,12 +240,11 @@ class _ToolCall:
         self.found[sw.TOOL_OUTCOME] = outcome
         if seen.is_error:
             self.found[gen_ai.ERROR_TYPE] = "tool_error"
-            self.found[sw.TOOL_ERROR_DIGEST] = mcp_values.error_digest(seen, self.policy)
+            if seen.text:
+                self.found[sw.TOOL_ERROR_DIGEST] = digest_content(seen.text, self.policy)
             self.handle.mark("error", "tool_error")
         if self.handle.is_recording:
-            self.found |= mcp_values.recorded(
-                gen_ai.TOOL_CALL_RESULT, sw.TOOL_RESULT_DIGEST, seen.value, self.policy
-            )
+            self._put(gen_ai.TOOL_CALL_RESULT, sw.TOOL_RESULT_DIGEST, seen.value)
             self.found[sw.TOOL_RESULT_CHARS] = seen.size_chars
         if self.call_id is not None:
             held = Returned(

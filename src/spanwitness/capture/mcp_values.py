@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from spanwitness.capture.content import content_key, encode
+from spanwitness.capture.content import encode
+from spanwitness.capture.marks import Mark, marks
 from spanwitness.model import ToolDefinition
-from spanwitness.model.digest import digest_text
 from spanwitness.normalize.messages import encode_definitions
 from spanwitness.semconv import spanwitness as sw
 
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ToolResult",
     "effect_of",
-    "error_digest",
     "read_result",
-    "recorded",
     "recorded_definitions",
 ]
 
@@ -128,26 +127,6 @@ def _plain(block: object) -> dict[str, object]:
     return found
 
 
-def recorded(key: str, digest_key: str, value: object, policy: ContentPolicy) -> Attributes:
-    """Return the attributes of one value under the policy: its text, its digest, its cut."""
-    encoded = encode(value, policy)
-    found: Attributes = {}
-    if encoded.text is not None:
-        found[key] = encoded.text
-    if encoded.digest:
-        found[digest_key] = encoded.digest
-    if encoded.is_truncated:
-        found[sw.TRUNCATED] = [key]
-        found[sw.TRUNCATED_CHARS] = [encoded.chars]
-        found[sw.TRUNCATED_DIGESTS] = [encoded.digest]
-    return found
-
-
-def error_digest(result: ToolResult, policy: ContentPolicy) -> str:
-    """Return the keyed digest of an error's text."""
-    return digest_text(result.text, key=policy.digest_key or content_key())
-
-
 def recorded_definitions(tools: Sequence[Any], policy: ContentPolicy) -> Attributes:
     """Return the definitions of listed tools, as far as they fit."""
     definitions = tuple(
@@ -156,7 +135,9 @@ def recorded_definitions(tools: Sequence[Any], policy: ContentPolicy) -> Attribu
         )
         for tool in tools
     )
-    text = encode_definitions(definitions)
-    if len(text) > policy.max_chars * _DEFINITIONS_CAP_FACTOR:
+    shown = json.loads(encode_definitions(definitions))
+    encoded = encode(shown, policy, max_chars=policy.max_chars * _DEFINITIONS_CAP_FACTOR)
+    if encoded.text is None:
         return {}
-    return {sw.TOOLS_CONFIGURED_SCHEMAS: policy.scrub(text)}
+    found: Attributes = {sw.TOOLS_CONFIGURED_SCHEMAS: encoded.text}
+    return found | marks([Mark(sw.TOOLS_CONFIGURED_SCHEMAS, encoded)])

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from spanwitness.capture.chat_span import ChatSpan
+from spanwitness.capture.chat_span import ChatSpan, Target
 from spanwitness.guard import guard
 
 if TYPE_CHECKING:
@@ -31,24 +31,14 @@ _sweeper: threading.Timer | None = None
 
 
 def begin(
-    codec: Codec,
-    cache: RequestCache,
-    *,
-    body: bytes | None,
-    host: str,
-    port: int | None,
-    path: str,
-    retry_count: str | None,
+    codec: Codec, cache: RequestCache, target: Target, *, retry_count: str | None
 ) -> ChatSpan | None:
     """Continue the call that waits here for its retry, or start a new one.
 
     Args:
         codec: Reads the wire format.
         cache: Spares re-reading a growing history.
-        body: The request's body; `None` when it is still to be produced.
-        host: Host of the request.
-        port: Its port, if it is not the scheme's own.
-        path: Path of the request.
+        target: What is sent where.
         retry_count: The SDK's own count of retries; `None` when it sends none.
 
     Returns:
@@ -56,13 +46,12 @@ def begin(
     """
     before = _last.get()
     if before is not None:
-        is_retry = retry_count != "0" and before.asks_the_same(host, path, body)
-        if is_retry and before.resume():
+        if retry_count != "0" and before.asks_the_same(target) and before.resume():
             _waiting.pop(id(before), None)
             return before
         _settle(before)
         _last.set(None)
-    return ChatSpan.start(codec, cache, body=body, host=host, port=port, path=path, on_wait=_wait)
+    return ChatSpan.start(codec, cache, target, _wait)
 
 
 def settle_all(state: RunState | None = None) -> None:

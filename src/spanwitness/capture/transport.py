@@ -16,6 +16,7 @@ from opentelemetry import context as otel_context
 
 from spanwitness import wire
 from spanwitness.capture import retries, unseen
+from spanwitness.capture.chat_span import Target
 from spanwitness.capture.stream import MAX_COPY_BYTES, BodyCopy, tee
 from spanwitness.guard import guard
 
@@ -47,10 +48,7 @@ def _begin(request: Any, cache: wire.RequestCache) -> ChatSpan | None:
     return retries.begin(
         codec,
         cache,
-        body=_body(request),
-        host=host,
-        port=url.port,
-        path=path,
+        Target(host, url.port, path, _body(request)),
         retry_count=request.headers.get("x-stainless-retry-count"),
     )
 
