@@ -5,18 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules.answer_changed_after_submit import answer_changed_after_submit
+from spanwitness.rules.argument_not_in_schema import argument_not_in_schema
+from spanwitness.rules.call_in_text import call_in_text
+from spanwitness.rules.call_not_executed import call_not_executed
 from spanwitness.rules.cap_reached import cap_reached
+from spanwitness.rules.content_part_lost import content_part_lost
+from spanwitness.rules.discovery_failed import discovery_failed
 from spanwitness.rules.empty_output import empty_output
+from spanwitness.rules.empty_result_answered import empty_result_answered
+from spanwitness.rules.error_as_answer import error_as_answer
+from spanwitness.rules.fabricated_observation import fabricated_observation
 from spanwitness.rules.finish_reason_contradiction import finish_reason_contradiction
 from spanwitness.rules.model_substituted import model_substituted
+from spanwitness.rules.output_constraint_bypass import output_constraint_bypass
 from spanwitness.rules.phase_violation import phase_violation
 from spanwitness.rules.prompt_truncated import prompt_truncated
 from spanwitness.rules.reasoning_not_replayed import reasoning_not_replayed
+from spanwitness.rules.repeated_call import repeated_call
+from spanwitness.rules.result_altered import result_altered
+from spanwitness.rules.result_not_delivered import result_not_delivered
 from spanwitness.rules.schema_not_enforced import schema_not_enforced
+from spanwitness.rules.schema_posing_as_tool import schema_posing_as_tool
+from spanwitness.rules.served_from_cache import served_from_cache
+from spanwitness.rules.tool_bypass import tool_bypass
+from spanwitness.rules.tool_choice_ignored import tool_choice_ignored
+from spanwitness.rules.tool_error_swallowed import tool_error_swallowed
 from spanwitness.rules.tool_name_collision import tool_name_collision
 from spanwitness.rules.tool_schema_invalid import tool_schema_invalid
+from spanwitness.rules.tools_withheld import tools_withheld
 from spanwitness.rules.trace_incomplete import trace_incomplete
 from spanwitness.rules.truncated_output import truncated_output
+from spanwitness.rules.unknown_tool import unknown_tool
+from spanwitness.rules.unperformed_action import unperformed_action
 from spanwitness.rules.verdict_missing import verdict_missing
 
 if TYPE_CHECKING:
@@ -24,18 +44,38 @@ if TYPE_CHECKING:
 
 RULES: tuple[Rule, ...] = (
     answer_changed_after_submit,
+    argument_not_in_schema,
+    call_in_text,
+    call_not_executed,
     cap_reached,
+    content_part_lost,
+    discovery_failed,
     empty_output,
+    empty_result_answered,
+    error_as_answer,
+    fabricated_observation,
     finish_reason_contradiction,
     model_substituted,
+    output_constraint_bypass,
     phase_violation,
     prompt_truncated,
     reasoning_not_replayed,
+    repeated_call,
+    result_altered,
+    result_not_delivered,
     schema_not_enforced,
+    schema_posing_as_tool,
+    served_from_cache,
+    tool_bypass,
+    tool_choice_ignored,
+    tool_error_swallowed,
     tool_name_collision,
     tool_schema_invalid,
+    tools_withheld,
     trace_incomplete,
     truncated_output,
+    unknown_tool,
+    unperformed_action,
     verdict_missing,
 )
 """Rules over a whole run."""

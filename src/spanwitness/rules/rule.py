@@ -1,18 +1,19 @@
-"""What a rule is: a pure function from the facts of a run to an outcome, with its standing words."""
+"""What a rule is: a pure function from the facts of a run to an outcome."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from spanwitness.errors import RuleError
-from spanwitness.model.verdict import Fault, ReasoningKind, Severity, VerdictWord
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from spanwitness.contracts.model import Clause, Contract
+    from spanwitness.model.verdict import Fault, ReasoningKind, Severity, VerdictWord
     from spanwitness.rules.facts import Facts
 
 
