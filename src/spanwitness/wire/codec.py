@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from spanwitness.model import Message, ToolDefinition
 from spanwitness.model.calls import WireFormat
 from spanwitness.wire.facts import WireReply, WireRequest
-from spanwitness.wire.numbering import number_messages
+from spanwitness.wire.numbering import lack_ids, number_messages
 from spanwitness.wire.reading import NOTHING, UNREADABLE, load
 from spanwitness.wire.sse import DEFAULT_MAX_BYTES, ByteBuffer
 
@@ -49,12 +49,19 @@ class Reader:
 
 
 class _Cached(msgspec.Struct, kw_only=True):
-    body: bytes
+    prefix: bytes
+    """The body up to the end of the last item of its history."""
     start: int
-    """Of the first item of the history."""
-    end: int
-    """Just behind the last item."""
+    """Where the first item begins."""
     entries: list[Entry]
+    lacks_ids: bool
+    """A call or result of the history came without an id."""
+
+
+class _Loaded(msgspec.Struct, kw_only=True):
+    document: dict[str, object]
+    entries: Sequence[Entry]
+    lacks_ids: bool
 
 
 class RequestCache:
@@ -80,7 +87,9 @@ class RequestCache:
             known = list(self._used.items())
         best: tuple[int, _Cached] | None = None
         for key, cached in known:
-            if (best is None or cached.end > best[1].end) and _continues(body, cached):
+            if (best is None or len(cached.prefix) > len(best[1].prefix)) and _continues(
+                body, cached
+            ):
                 best = (key, cached)
         if best is None:
             return None
@@ -97,10 +106,8 @@ class RequestCache:
 
 
 def _continues(body: bytes, cached: _Cached) -> bool:
-    # Comparing views copies nothing; a differing early byte ends it at once.
-    if len(body) <= cached.end or body[cached.end] not in b",]":
-        return False
-    return memoryview(body)[: cached.end] == memoryview(cached.body)[: cached.end]
+    end = len(cached.prefix)
+    return body[end : end + 1] in {b",", b"]"} and body.startswith(cached.prefix)
 
 
 def _marker(key: str) -> bytes:
@@ -178,9 +185,8 @@ class Codec:
                 error_type=UNREADABLE,
                 is_streaming=bool(self._is_streaming),
             )
-        document, entries = loaded
-        request = self._reader.read_request(document, entries)
-        messages = number_messages(request.messages)
+        request = self._reader.read_request(loaded.document, loaded.entries)
+        messages = number_messages(request.messages) if loaded.lacks_ids else request.messages
         model = request.model or self._model
         is_streaming = request.is_streaming if self._is_streaming is None else self._is_streaming
         if (
@@ -206,22 +212,21 @@ class Codec:
         """
         return StreamDecoder(self, max_bytes)
 
-    def _load(self, body: bytes) -> tuple[dict[str, object], Sequence[Entry]] | None:
+    def _load(self, body: bytes) -> _Loaded | None:
         document = load(body)
         if not isinstance(document, dict):
             return None
         history = document.get(self._reader.history_key)
         read = self._reader.read_entry
-        return document, [read(item) for item in history] if isinstance(history, list) else ()
+        entries = [read(item) for item in history] if isinstance(history, list) else []
+        return _Loaded(document=document, entries=entries, lacks_ids=_lack_ids(entries))
 
-    def _load_with(
-        self, cache: RequestCache, body: bytes
-    ) -> tuple[dict[str, object], Sequence[Entry]] | None:
+    def _load_with(self, cache: RequestCache, body: bytes) -> _Loaded | None:
         """Read a body with the help of the cache, or return `None` when it must be read plainly."""
         read = self._reader.read_entry
         known = cache.find(body)
         if known is not None:
-            rest = body[known.end :].removeprefix(b",")
+            rest = body[len(known.prefix) :].removeprefix(b",")
             if self._marker in rest:
                 return (
                     None  # a second history in one body: only the plain reader knows which counts
@@ -229,9 +234,14 @@ class Codec:
             document = load(body[: known.start] + rest)
             added = document.get(self._reader.history_key) if isinstance(document, dict) else None
             if isinstance(document, dict) and isinstance(added, list):
-                entries = [*known.entries, *(read(item) for item in added)]
-                self._keep(cache, body, known, rest, entries, len(added))
-                return document, entries
+                new = [read(item) for item in added]
+                loaded = _Loaded(
+                    document=document,
+                    entries=known.entries + new,
+                    lacks_ids=known.lacks_ids or _lack_ids(new),
+                )
+                self._keep(cache, body, known, rest, loaded)
+                return loaded
         if len(body) > _MAX_CACHED_BYTES:
             return None
         if self._histories is None:
@@ -245,8 +255,9 @@ class Codec:
         if not isinstance(document, dict):
             return None
         entries = [read(load(item)) for item in raw]
-        cache.keep(_Cached(body=body, start=start, end=end, entries=entries))
-        return document, entries
+        lacks_ids = _lack_ids(entries)
+        cache.keep(_Cached(prefix=body[:end], start=start, entries=entries, lacks_ids=lacks_ids))
+        return _Loaded(document=document, entries=entries, lacks_ids=lacks_ids)
 
     def _keep(
         self,
@@ -254,10 +265,10 @@ class Codec:
         body: bytes,
         known: _Cached,
         rest: bytes,
-        entries: list[Entry],
-        n_added: int,
+        loaded: _Loaded,
     ) -> None:
         """Remember the longer body; where its history ends is found from the added part alone."""
+        n_added = len(loaded.entries) - len(known.entries)
         if not n_added:
             cache.keep(known)
             return
@@ -270,14 +281,29 @@ class Codec:
             return
         n_rest = sum(map(len, located[1])) + n_added - 1
         end = len(body) - len(rest) + n_rest
-        cache.keep(_Cached(body=body, start=known.start, end=end, entries=entries))
+        cache.keep(
+            _Cached(
+                prefix=body[:end],
+                start=known.start,
+                entries=list(loaded.entries),
+                lacks_ids=loaded.lacks_ids,
+            )
+        )
+
+
+def _lack_ids(entries: Sequence[Entry]) -> bool:
+    return lack_ids(entry.message for entry in entries if entry.message is not None)
 
 
 _known_histories: dict[str, _Histories] = {}
 
 
 def _histories(key: str) -> _Histories:
-    if key not in _known_histories:
+    if key not in def _lack_ids(entries: Sequence[Entry]) -> bool:
+    return lack_ids(entry.message for entry in entries if entry.message is not None)
+
+
+_known_histories:
         _known_histories[key] = _Histories(key)
     return _known_histories[key]
 
@@ -288,22 +314,20 @@ class StreamDecoder:
     The same bytes give the same reply, however they were split.
     """
 
-    __slots__ = ("_buffer", "_codec", "_read_at", "_reply")
+    __slots__ = ("_buffer", "_codec", "_read_at", "_reply", "feed")
 
     def __init__(self, codec: Codec, max_bytes: int) -> None:
         self._codec = codec
         self._buffer = ByteBuffer(max_bytes)
         self._read_at = -1
         self._reply = WireReply()
+        self.feed: Callable[[bytes], None] = self._buffer.feed
+        """Takes the next bytes."""
 
     @property
     def n_bytes(self) -> int:
         """Bytes that passed so far."""
         return self._buffer.n_bytes
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
-        self._buffer.feed(chunk)
 
     def reply(self) -> WireReply:
         """Read what passed so far; `is_terminated` says whether that is all of it. Never raises."""

@@ -66,8 +66,8 @@ def _read_result(item: dict[str, object]) -> ToolResultPart:
     call_id = text(item.get("tool_call_id"))
     name = text(item.get("name"))
     content = item.get("content")
-    if isinstance(content, str) or content is None:
-        return text_result(call_id, content, name=name)
+    if isinstance(content, str):
+        return ToolResultPart(call_id=call_id, name=name, parts=(TextPart(text=content),))
     parts = tuple(
         part
         for part in read_content(content)
@@ -76,20 +76,40 @@ def _read_result(item: dict[str, object]) -> ToolResultPart:
     return ToolResultPart(call_id=call_id, name=name, parts=parts)
 
 
+_RARE: Final = frozenset(
+    {
+        "annotations",
+        "audio",
+        "executed_tools",
+        "function_call",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+        "refusal",
+        "thinking_blocks",
+    }
+)
+
+
 def _read_parts(item: dict[str, object]) -> tuple[Part, ...]:
     content = item.get("content")
-    if isinstance(content, str) and len(item) == 2:  # the usual
+    calls = item.get("tool_calls")
+    is_plain = _RARE.isdisjoint(item)
+    if is_plain and not calls and isinstance(content, str):
         return (TextPart(text=content),)
-    parts: list[Part] = [*_read_reasoning(item), *read_content(content)]
-    refusal = text(item.get("refusal"))
-    if refusal:
+    parts: list[Part] = [] if is_plain else [*_read_reasoning(item)]
+    if content is not None:
+        parts += read_content(content)
+    if not is_plain and (refusal := text(item.get("refusal"))):
         parts.append(RefusalPart(text=refusal))
-    if item.get("audio") is not None:
+    if not is_plain and item.get("audio") is not None:
         parts.append(_read_audio(mapping(item["audio"])))
-    parts.extend(_read_call(call) for call in items(item.get("tool_calls")))
-    if isinstance(item.get("function_call"), dict):
-        parts.append(_read_call({"function": item["function_call"]}))
-    parts.extend(_read_hosted(item))
+    if calls:
+        parts += [_read_call(call) for call in items(calls)]
+    if not is_plain:
+        if isinstance(item.get("function_call"), dict):
+            parts.append(_read_call({"function": item["function_call"]}))
+        parts += _read_hosted(item)
     return tuple(parts)
 
 
@@ -170,20 +190,24 @@ def _read_audio(audio: dict[str, object]) -> Part:
 
 
 def _read_call(call: dict[str, object]) -> ToolCallPart:
+    function = call.get("function")
     custom = call.get("custom")
-    if isinstance(custom, dict):
+    if not isinstance(function, dict) and isinstance(custom, dict):
         return ToolCallPart(
             name=text(custom.get("name")) or "",
             call_id=text(call.get("id")) or None,
             arguments=text(custom.get("input")) or "",
         )
-    function = mapping(call.get("function"))
-    name = text(function.get("name")) or ""
+    if not isinstance(function, dict):
+        return ToolCallPart(name="", call_id=text(call.get("id")) or None)
+    name, call_id = function.get("name"), call.get("id")
+    if not isinstance(name, str):
+        name = ""
     return ToolCallPart(
         name=name,
-        call_id=text(call.get("id")) or None,
+        call_id=call_id if isinstance(call_id, str) and call_id else None,
         arguments=arguments(function.get("arguments")),
-        side="provider" if name.startswith("$") else "client",
+        side="provider" if name[:1] == "$" else "client",
     )
 
 

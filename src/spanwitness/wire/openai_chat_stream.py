@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Final
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from spanwitness.wire.facts import WireReply
 from spanwitness.wire.reading import NOTHING, integer, is_objects, items, load, mapping, text
-from spanwitness.wire.sse import read_items
+from spanwitness.wire.sse import read_events, read_items
 
 __all__ = ["Collected", "collect", "finish"]
 
@@ -38,14 +39,13 @@ class _Choice(msgspec.Struct, gc=False):
 
 class _Chunk(msgspec.Struct, gc=False, rename={"what": "object"}):
     choices: list[_Choice] | None = None
-    id: str | None = None
-    model: str | None = None
     usage: dict[str, object] | None = None
     error: object = None
     what: str | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(list[_Chunk])
+_BLANK: Final = _Delta()
 
 
 def _lenient_chunk(payload: object, event: str) -> _Chunk | None:
@@ -60,8 +60,6 @@ def _lenient_chunk(payload: object, event: str) -> _Chunk | None:
     usage = payload.get("usage")
     return _Chunk(
         choices=choices,
-        id=text(payload.get("id")),
-        model=text(payload.get("model")),
         usage=usage if isinstance(usage, dict) else None,
         error=failed,
     )
@@ -131,9 +129,10 @@ def _is_whole(fragment: str) -> bool:
 class _Growing:
     """One choice under construction."""
 
-    __slots__ = ("at_index", "extra", "finish_reason", "merged", "slots")
+    __slots__ = ("at_index", "content", "extra", "finish_reason", "merged", "slots")
 
     def __init__(self) -> None:
+        self.content: list[str] = []
         self.merged: dict[str, list[str]] = {}
         self.extra: dict[str, list[object]] = {}
         self.slots: list[_Slot] = []
@@ -141,15 +140,13 @@ class _Growing:
         self.finish_reason: str | None = None
 
     def add(self, delta: _Delta) -> None:
-        merged = self.merged
-        if delta.content:
-            merged.setdefault("content", []).append(delta.content)
-        if delta.reasoning_content:
-            merged.setdefault("reasoning_content", []).append(delta.reasoning_content)
-        if delta.reasoning:
-            merged.setdefault("reasoning", []).append(delta.reasoning)
-        if delta.refusal:
-            merged.setdefault("refusal", []).append(delta.refusal)
+        for key, piece in (
+            ("reasoning_content", delta.reasoning_content),
+            ("reasoning", delta.reasoning),
+            ("refusal", delta.refusal),
+        ):
+            if piece:
+                self.merged.setdefault(key, []).append(piece)
         if delta.tool_calls:
             for call in items(delta.tool_calls):
                 self._add_call(call)
@@ -216,9 +213,11 @@ class _Growing:
 
     def message(self) -> dict[str, object]:
         made: dict[str, object] = {key: "".join(pieces) for key, pieces in self.merged.items()}
+        if self.content:
+            made["content"] = "".join(self.content)
         for key, values in self.extra.items():
             if key == "content":
-                written = "".join(self.merged.get("content", ()))
+                written = "".join(self.content)
                 made[key] = [{"type": "text", "text": written}, *values] if written else values
             elif key == "audio":
                 made[key] = _join_audio(items(values))
@@ -265,33 +264,48 @@ def collect(body: bytes) -> Collected:
     """Put the chunks of a stream together."""
     stream = read_items(body, _decoder, _lenient_chunk)
     growing: dict[int, _Growing] = {}
-    head: dict[str, object] = {}
+    head = _read_head(body, stream.first) if stream.items else {}
     for chunk in stream.items:
-        if "id" not in head and chunk.id:
-            head["id"] = chunk.id
-        if "model" not in head and chunk.model:
-            head["model"] = chunk.model
-        if chunk.usage:
+        if chunk.choices:
+            for choice in chunk.choices:
+                index = choice.index or 0
+                found = growing.get(index)
+                if found is None:
+                    found = growing[index] = _Growing()
+                delta = choice.delta
+                if delta is not None:
+                    if delta.content:
+                        found.content.append(delta.content)
+                        delta.content = None
+                    if delta != _BLANK:
+                        found.add(delta)
+                if choice.finish_reason is not None:
+                    found.finish_reason = choice.finish_reason or found.finish_reason
+        if chunk.usage is not None:
             head["usage"] = chunk.usage
-        if chunk.error is not None:
-            head["error"] = chunk.error
-        elif chunk.choices is None and chunk.what == "error":
-            head["error"] = "error"
-        for choice in chunk.choices or ():
-            index = choice.index or 0
-            found = growing.get(index)
-            if found is None:
-                found = growing[index] = _Growing()
-            if choice.delta is not None:
-                found.add(choice.delta)
-            if choice.finish_reason:
-                found.finish_reason = choice.finish_reason
+        if chunk.error is not None or chunk.what == "error":
+            head["error"] = chunk.error or "error"
     ordered = [growing[index] for index in sorted(growing)]
     head["choices"] = [
         {"message": one.message(), "finish_reason": one.finish_reason} for one in ordered
     ]
     is_terminated = stream.is_done or (bool(ordered) and all(one.finish_reason for one in ordered))
     return Collected(body=head, is_terminated=is_terminated, open_calls=_open_calls(ordered))
+
+
+def _read_head(body: bytes, first: bytes) -> dict[str, object]:
+    """Read id and model from the first chunk, or from the first that has them."""
+    head = _with_head({}, first)
+    if len(head) < 2:
+        for event in itertools.islice(read_events(body), 20):
+            head = _with_head(head, event.data)
+    return head
+
+
+def _with_head(head: dict[str, object], payload: bytes) -> dict[str, object]:
+    chunk = mapping(load(payload))
+    found = {key: word for key in ("id", "model") if (word := text(chunk.get(key)))}
+    return {**found, **head}
 
 
 def _open_calls(ordered: list[_Growing]) -> frozenset[tuple[str, str]]:

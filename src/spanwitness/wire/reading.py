@@ -179,11 +179,9 @@ def arguments(value: object) -> object:
     JSON stays as it is.
     """
     if isinstance(value, str):
-        if not value.strip():
-            return {}
-        decoded = load(value)
+        decoded = load(value) if value else None
         if decoded is NOTHING:
-            return value
+            return value if value.strip() else {}
         return {} if decoded is None else decoded
     return {} if value is None else value
 

@@ -22,6 +22,8 @@ DEFAULT_MAX_BYTES: Final = 8_388_608
 _TAIL_BYTES: Final = 65_536
 _BOM: Final = b"\xef\xbb\xbf"
 _COMMENT: Final = re.compile(rb"(?m)^:[^\n]*\n+")
+_PLAIN_HEAD: Final = b"data: "
+_PLAIN: Final = re.compile(rb"\n\ndata: ")
 _NAMED: Final = re.compile(rb"\n\nevent: [^\n]*\ndata: ")
 _NAMED_HEAD: Final = re.compile(rb"event: [^\n]*\ndata: ")
 _DONE: Final = b"[DONE]"
@@ -34,7 +36,7 @@ class ByteBuffer:
         max_bytes: What is kept of the head.
     """
 
-    __slots__ = ("_chunks", "_max_bytes", "_n_kept", "_n_tail", "_tail", "n_bytes")
+    __slots__ = ("_chunks", "_max_bytes", "_n_beyond", "_n_kept", "_n_tail", "_tail")
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -42,21 +44,29 @@ class ByteBuffer:
         self._n_kept = 0
         self._tail: deque[bytes] = deque()
         self._n_tail = 0
-        self.n_bytes = 0
+        self._n_beyond = 0
+
+    @property
+    def n_bytes(self) -> int:
         """All bytes that passed."""
+        return self._n_kept + self._n_beyond
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        self.n_bytes += len(chunk)
-        room = self._max_bytes - self._n_kept
-        if len(chunk) <= room:
+        n_kept = self._n_kept + len(chunk)
+        if n_kept <= self._max_bytes:
+            self._n_kept = n_kept
             self._chunks.append(chunk)
-            self._n_kept += len(chunk)
-            return
+        else:
+            self._overflow(chunk)
+
+    def _overflow(self, chunk: bytes) -> None:
+        room = self._max_bytes - self._n_kept
         if room > 0:
             self._chunks.append(chunk[:room])
             self._n_kept += room
             chunk = chunk[room:]
+        self._n_beyond += len(chunk)
         self._tail.append(chunk[-_TAIL_BYTES:])
         self._n_tail += len(self._tail[-1])
         while self._n_tail - len(self._tail[0]) >= _TAIL_BYTES:
@@ -90,8 +100,10 @@ class SseItems(msgspec.Struct, Generic[T], kw_only=True):
     """The decoded payloads of a stream."""
 
     items: list[T]
-    is_done: bool
+    is_done: bool = False
     """The stream said `[DONE]`."""
+    first: bytes = b""
+    """The first payload as it came."""
 
 
 def _normalise(body: bytes) -> bytes:
@@ -135,46 +147,49 @@ def read_items(
         lenient: Makes an item of a decoded payload and its event's name, whatever its types; `None`
             skips it. Payloads that are no JSON (a last, unfinished one) are skipped.
     """
-    regular = _read_regular(_normalise(body), decoder)
+    body = _normalise(body)
+    regular = _read_regular(body, decoder)
+    if regular is None and (body[:1] == b":" or b"\n:" in body):
+        regular = _read_regular(_COMMENT.sub(b"", body), decoder)
     if regular is not None:
         return regular
-    is_done = False
-    found: list[T] = []
+    found: SseItems[T] = SseItems(items=[])
     for event in read_events(body):
         if event.data.strip() == _DONE:
-            is_done = True
+            found.is_done = True
             continue
         payload = load(event.data)
         if payload is NOTHING:
             continue
         item = lenient(payload, event.event)
         if item is not None:
-            found.append(item)
-    return SseItems(items=found, is_done=is_done)
+            found.first = found.first or event.data
+            found.items.append(item)
+    return found
 
 
 def _read_regular(body: bytes, decoder: msgspec.json.Decoder[list[T]]) -> SseItems[T] | None:
     """Read a stream whose events all look alike, or return `None`.
 
-    The separators cannot occur inside JSON: a raw line break is no part of a JSON string.
+    The separators cannot occur inside JSON: a raw line break is no part of a JSON string. What else
+    stands between events (comments, other fields) is no JSON either, so the decoder refuses it.
     """
-    if body.startswith(b":") or b"\n:" in body:
-        body = _COMMENT.sub(b"", body)
+    head, separator = _PLAIN_HEAD, _PLAIN
+    if not body.startswith(_PLAIN_HEAD):
+        named = _NAMED_HEAD.match(body)
+        if named is None:
+            return None
+        head, separator = named[0], _NAMED
     body = body.rstrip(b"\n")
     is_done = body.endswith(b"\n\ndata: [DONE]")
     if is_done:
         body = body[:-14].rstrip(b"\n")
-    if body.startswith(b"data: "):
-        n_items = body.count(b"\n\ndata: ") + 1
-        joined = body[6:].replace(b"\n\ndata: ", b",")
-    else:
-        head = _NAMED_HEAD.match(body)
-        if head is None:
-            return None
-        joined, n_more = _NAMED.subn(b",", body[head.end() :])
-        n_items = n_more + 1
+    joined, n_separators = separator.subn(b",", body[len(head) :])
     try:
         found = decoder.decode(b"[" + joined + b"]")
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return SseItems(items=found, is_done=is_done) if len(found) == n_items else None
+    if len(found) != n_separators + 1:
+        return None
+    first = body[len(head) :].partition(b"\n")[0]
+    return SseItems(items=found, is_done=is_done, first=first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, Literal
 
 from spanwitness.model import ToolDefinition, ToolRequest
@@ -19,7 +19,7 @@ __all__ = ["find_calls"]
 
 _OPENER: Final = re.compile(
     r"<tool_call>|<\|tool_call\|>|<function_call>|\[TOOL_CALL\]|\[TOOL_CALLS\]|<\|python_tag\|>"
-    r"|<\|tool_call_begin\|>|<｜tool▁call▁begin｜>|<function=(?P<function>[^<>\s]{1,128})>"
+    r"|<\|tool_call_begin\|>|<\uff5ctool\u2581call\u2581begin\uff5c>|<function=(?P<function>[^<>\s]{1,128})>"
     r"|<invoke name=[\"'](?P<invoke>[^<>\"']{1,128})[\"']>"
     r"|\bto=functions\.(?P<harmony>[\w.-]{1,128})[^{}]{0,120}<\|message\|>"
     r"|^[ \t]*functions\.(?P<kimi>[\w.-]{1,128}):\d{1,4}\s*(?:<\|tool_call_argument_begin\|>)?"
@@ -36,20 +36,20 @@ _WHOLE_FENCE: Final = re.compile(
     r"(?:```|~~~)[\w-]{0,32}[ \t]*\n(?P<inner>.*)\n(?:```|~~~)", re.DOTALL
 )
 _HEADING: Final = re.compile(
-    r"\s*(?:function<｜tool▁sep｜>)?(?:functions\.)?(?P<name>[\w.-]{1,128})(?::\d{1,4})?\s*"
-    r"(?:<\|tool_call_argument_begin\|>|<｜tool▁sep｜>|\[ARGS\])?\s*(?:```json\s*)?"
+    r"\s*(?:function<\uff5ctool\u2581sep\uff5c>)?(?:functions\.)?(?P<name>[\w.-]{1,128})(?::\d{1,4})?\s*"
+    r"(?:<\|tool_call_argument_begin\|>|<\uff5ctool\u2581sep\uff5c>|\[ARGS\])?\s*(?:```json\s*)?"
 )
 _TAIL: Final = re.compile(
-    r"(?:\s*(?:```|</[\w:]{1,32}>|<\|[\w|]{1,32}\|>|<｜[^<>｜]{1,32}｜>|\[/TOOL_CALL\]))*[ \t]*"
+    r"(?:\s*(?:```|</[\w:]{1,32}>|<\|[\w|]{1,32}\|>|<\uff5c[^<>\uff5c]{1,32}\uff5c>|\[/TOOL_CALL\]))*[ \t]*"
 )
-_QUOTES: Final = "`\"'“”‘’«»>("
+_QUOTES: Final = "`\"'\u201c\u201d\u2018\u2019\u00ab\u00bb>("
 _EXAMPLE: Final = re.compile(
     r"(?:example|e\.g\.|such as|like this|like|look|looks|format|syntax|write|template|form)\W{0,4}$",
     re.IGNORECASE,
 )
 _NAME_KEYS: Final = ("name", "tool", "tool_name", "function")
 _ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
-_decoder: Final = json.JSONDecoder()
+_decoder: Final = json.JSONDecoder(strict=False)  # models write raw line breaks into strings
 
 Source = Literal["structured", "text", "reasoning"]
 
@@ -96,10 +96,11 @@ class _Search:
                 continue
             following = openers[place + 1].start() if place + 1 < len(openers) else len(self._text)
             found, end = self._read(opener, following)
-            if not found or self._is_example(opener, end):
+            if not found:
                 continue
             done = end
-            yield from found
+            if not self._is_example(opener, end):
+                yield from found
 
     def _read(self, opener: re.Match[str], following: int) -> tuple[list[ToolRequest], int]:
         kind = opener.lastgroup
