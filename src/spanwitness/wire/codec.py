@@ -299,11 +299,7 @@ _known_histories: dict[str, _Histories] = {}
 
 
 def _histories(key: str) -> _Histories:
-    if key not in def _lack_ids(entries: Sequence[Entry]) -> bool:
-    return lack_ids(entry.message for entry in entries if entry.message is not None)
-
-
-_known_histories:
+    if key not in _known_histories:
         _known_histories[key] = _Histories(key)
     return _known_histories[key]
 
