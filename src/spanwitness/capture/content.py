@@ -35,6 +35,7 @@ __all__ = [
     "clean",
     "content_key",
     "digest_bytes",
+    "digest_content",
     "digest_value",
     "encode",
     "encode_text",
@@ -150,7 +151,7 @@ class ContentPolicy:
             if isinstance(wanted, ContentPolicy):
                 by_tool[name] = wanted
             else:
-                by_tool[name] = replace(self, mode=wanted, tools={})
+                by_tool[name] = self.with_mode(wanted)
         object.__setattr__(self, "tools", MappingProxyType(by_tool))
         object.__setattr__(self, "is_on", self.mode == "on")
 
@@ -161,6 +162,11 @@ class ContentPolicy:
         """Return the policy for one tool."""
         found = self.tools.get(name)
         return found if isinstance(found, ContentPolicy) else self
+
+    def with_mode(self, mode: ContentMode) -> ContentPolicy:
+        """Return this policy in another mode, for every tool."""
+        key = self.digest_key if mode == "digests" else None
+        return replace(self, mode=mode, digest_key=key, tools={})
 
     def limited_to(self, max_chars: int | None) -> ContentPolicy:
         """Return this policy with a lower cap, where the tracer itself would cut and break JSON."""
@@ -256,6 +262,11 @@ def exception_text(error: BaseException) -> str:
 
 _SAFE = (str, int, float, type(None))
 _PLAIN_STR = (BaseException.__str__, OSError.__str__, KeyError.__str__)
+
+
+def digest_content(text: str, policy: ContentPolicy) -> str:
+    """Return a keyed digest of a text, "" when it is too large to digest on the caller's path."""
+    return _digest(text, policy)
 
 
 def digest_value(value: object, policy: ContentPolicy | None = None) -> str | None:

@@ -181,6 +181,15 @@ class Board:
                 self._returned_chars -= old.size_chars
                 self.evicted += 1
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call waits for a tool and no stream may still bring one."""
+        return not self._unclaimed and not self._peeks
+
+    def knows(self, call_id: str) -> bool:
+        """Say whether a model asked for this call on this board."""
+        return call_id in self._open
+
     def held(self, call_id: str) -> Returned | None:
         """Return what a tool returned for a call, or `None` when it was not seen or is gone."""
         with self._lock:
@@ -232,6 +241,11 @@ ambient_board = Board()
 """For model calls outside every run; a tool outside every run finds them by `claim_anywhere`."""
 
 
+def boards() -> list[Board]:
+    """Return the live boards of this process."""
+    return list(_boards)
+
+
 def claim_anywhere(name: str, arguments: Mapping[str, object]) -> CallClaim:
     """Claim a call for a tool that runs outside every context (a bare thread pool).
 
@@ -266,6 +280,8 @@ class RunState:
     is_submitted: bool = False
     phases: dict[str, Literal["before_submit", "after_submit"]] = field(default_factory=dict)
     """Tools that are exposed in one phase only."""
+    on_violation: Literal["flag", "refuse"] = "flag"
+    """What happens to a call out of its phase."""
     configured: list[str] = field(default_factory=list)
     incomplete_reasons: list[str] = field(default_factory=list)
     records: list[SpanRecord] = field(default_factory=list)
@@ -321,5 +337,7 @@ def current_run() -> RunState | None:
     return _current.get()
 
 
+get_current = _current.get
+"""`current_run` without the cost of a Python call."""
 set_current = _current.set
 reset_current = _current.reset

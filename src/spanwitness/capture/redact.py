@@ -20,26 +20,13 @@ _PEM = (
     r"(?:-----END [A-Z ]*PRIVATE KEY-----|(?=\")|\Z)"
 )
 
-# (a cheap look that must succeed first, the pattern, what replaces it)
-_PATTERNS: Final = tuple(
-    (needle, re.compile(pattern), replacement)
-    for needle, pattern, replacement in (
-        ("sk-", _START + r"sk-[A-Za-z0-9_-]{16,}", REDACTED),
-        ("eyJ", _START + r"eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){0,2}", REDACTED),
-        ("earer", r"([Bb]earer(?:\s|\\[nrt])+)[A-Za-z0-9._~+/=-]{6,}", r"\g<1>" + REDACTED),
-        ("AKIA", _START + r"AKIA[0-9A-Z]{12,}", REDACTED),
-        ("ASIA", _START + r"ASIA[0-9A-Z]{16}", REDACTED),
-        ("AIza", _START + r"AIza[0-9A-Za-z_-]{30,}", REDACTED),
-        ("gh", _START + r"gh[pousr]_[A-Za-z0-9]{20,}", REDACTED),
-        ("github_pat_", r"github_pat_[A-Za-z0-9_]{20,}", REDACTED),
-        ("xox", _START + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", REDACTED),
-        (
-            "PRIVATE KEY",
-            _PEM,
-            REDACTED,
-        ),
-    )
-)
+_SK = re.compile(_START + r"sk-[A-Za-z0-9_-]{16,}")
+_SLACK = re.compile(_START + r"xox[abeoprs]-[A-Za-z0-9-]{10,}")
+_JWT = re.compile(_START + r"eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){0,2}")
+_CLOUD = re.compile(_START + r"(?:AKIA[0-9A-Z]{12,}|ASIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,})")
+_GITHUB = re.compile(_START + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})")
+_BEARER = re.compile(r"([Bb]earer(?:\s|\\[nrt])+)[A-Za-z0-9._~+/=-]{6,}")
+_PRIVATE = re.compile(_PEM)
 
 
 def redact_secrets(text: str) -> str:
@@ -48,7 +35,20 @@ def redact_secrets(text: str) -> str:
     Works on plain text and on JSON text alike (it never crosses a quotation mark, so JSON stays
     JSON). What has no such form, a password in prose, is not recognised: give `redact=` for that.
     """
-    for needle, pattern, replacement in _PATTERNS:
-        if needle in text:
-            text = pattern.sub(replacement, text)
+    # Looking for one character costs a fiftieth of looking for three, so it is asked first.
+    if "-" in text:
+        if "sk-" in text:
+            text = _SK.sub(REDACTED, text)
+        if "PRIVATE KEY" in text:
+            text = _PRIVATE.sub(REDACTED, text)
+        if "xox" in text:
+            text = _SLACK.sub(REDACTED, text)
+    if "J" in text and "eyJ" in text:
+        text = _JWT.sub(REDACTED, text)
+    if "I" in text and ("AKIA" in text or "AIza" in text or "ASIA" in text):
+        text = _CLOUD.sub(REDACTED, text)
+    if "_" in text and "gh" in text:
+        text = _GITHUB.sub(REDACTED, text)
+    if ("B" in text or "b" in text) and "earer" in text:
+        text = _BEARER.sub(r"\g<1>" + REDACTED, text)
     return text

@@ -1,0 +1,127 @@
+"""What a tool gave back: value, empty, or an error that was returned instead of raised."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from spanwitness.capture.content import exception_text, measure
+from spanwitness.capture.context import Board, Returned, boards
+
+if TYPE_CHECKING:
+    from spanwitness.capture.content import Encoded
+
+Outcome: TypeAlias = Literal["value", "error", "empty", "cached", "cancelled"]
+
+_MAX_HELD_CHARS: Final = 65_536
+_CONTAINERS: Final = frozenset({str, list, dict, tuple, set, frozenset, bytes})
+_BUILTIN: Final = frozenset({*_CONTAINERS, int, float, bool, type(None)})
+_CANCELS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+def is_empty(value: object) -> bool:
+    """Say whether a result holds nothing: `None`, `""`, `[]`, `{}`, `()`; 0 and False are values."""
+    return value is None or (type(value) in _CONTAINERS and not value)
+
+
+def is_cancel(error: BaseException) -> bool:
+    """Say whether this is an interruption and no fault of the tool's."""
+    return isinstance(error, _CANCELS) or not isinstance(error, Exception)
+
+
+def returned_error(value: object) -> str | None:
+    """Return the text of an error that stands in a result, or `None`.
+
+    An exception object is one, and an MCP result (or a mapping like it) that says `isError: true`.
+    Everything else needs the decorator's `error_when`.
+    """
+    kind = type(value)
+    if kind is not dict and kind in _BUILTIN:
+        return None
+    if isinstance(value, BaseException):
+        return exception_text(value)
+    fields = value if kind is dict else _own_fields(value)
+    if isinstance(fields, dict) and (
+        fields.get("isError") is True or fields.get("is_error") is True
+    ):
+        return _text_of(fields.get("content"))
+    return None
+
+
+def _own_fields(value: object) -> object:
+    """Fields of an instance without running its code; `None` if it has none."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
+def _text_of(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = []
+        for part in content:
+            fields = part if isinstance(part, dict) else _own_fields(part)
+            text = fields.get("text") if isinstance(fields, dict) else None
+            if isinstance(text, str):
+                texts.append(text)
+        return "\n".join(texts)
+    return ""
+
+
+def hold(
+    board: Board | None, call_id: str, name: str, value: object, encoded: Encoded, outcome: Outcome
+) -> None:
+    """Hold a result, bounded, until a request delivers it.
+
+    Args:
+        board: The run's board; `None` = the one that has the call open.
+        call_id: The model's call.
+        name: The tool.
+        value: What was returned.
+        encoded: The same, made ready to leave; held instead of a value that is too large.
+        outcome: How the call ended.
+    """
+    if board is None:
+        board = next((b for b in boards() if b.knows(call_id)), None)
+        if board is None:
+            return
+    size = encoded.chars
+    is_cut = False
+    if type(value) is str:
+        size = len(value)
+        if size > _MAX_HELD_CHARS:
+            value, is_cut, size = value[:_MAX_HELD_CHARS], True, _MAX_HELD_CHARS
+    elif size < 0 or size > _MAX_HELD_CHARS:
+        if measure(value, _MAX_HELD_CHARS) < 0:
+            value, is_cut = encoded.text, True
+        size = _MAX_HELD_CHARS
+    board.hold(
+        call_id,
+        Returned(
+            name=name,
+            value=value,
+            part_types=_part_types(value),
+            is_error=outcome == "error",
+            is_empty=outcome == "empty",
+            is_cut=is_cut,
+            size_chars=size,
+        ),
+    )
+
+
+def _part_types(value: object) -> tuple[str, ...]:
+    """Content-part types of an MCP-like result; plain values are one text part."""
+    fields = value if type(value) is dict else _own_fields(value)
+    parts = fields.get("content") if isinstance(fields, dict) else value
+    if not isinstance(parts, list) or not parts:
+        return ("text",)
+    types = []
+    for part in parts[:64]:
+        own = part if isinstance(part, dict) else _own_fields(part)
+        kind = own.get("type") if isinstance(own, dict) else None
+        if not isinstance(kind, str):
+            return ("text",)
+        types.append("image" if kind == "image_url" else kind)
+    return tuple(types)
