@@ -18,7 +18,7 @@ from opentelemetry.context import (
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
 from spanwitness.export.delivery import Delivery
-from spanwitness.export.repair import attributes_of
+from spanwitness.export.weight import estimate_bytes
 from spanwitness.guard import guard
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportProcessor"]
 
-_SPAN_BYTES: Final = 300
-"""What a span weighs without its attributes."""
-_ATTRIBUTE_BYTES: Final = 40
 _EXIT_ATTEMPTS: Final = 3
 _SHORTEST_ATTEMPT_S: Final = 0.05
 
@@ -61,9 +58,11 @@ class ExportProcessor(SpanProcessor):
     bytes; what finds no room is counted. Spans of one process leave in the order in which they
     ended.
 
-    A span may end inside a finalizer or a signal handler that interrupts this code: the lock is
-    re-entrant and the thread is woken through a `SimpleQueue`, which is safe there (an `Event` that
-    two frames of one thread set at a time is not).
+    A span may end inside a finalizer or a signal handler that interrupts this very code, so the
+    caller's side takes no lock: the queue is a deque (append and pop are atomic), the thread is
+    woken through a `SimpleQueue` (safe there; an `Event` that two frames of one thread set is not),
+    and only the sum of queued bytes may lose an update in a race, which the worker sets right every
+    interval.
 
     Args:
         sender: Where spans go.
@@ -74,6 +73,11 @@ class ExportProcessor(SpanProcessor):
     def __init__(self, sender: Sender, losses: Losses, settings: ExportSettings) -> None:
         self.losses = losses
         self._settings = settings
+        self._max_spans = settings.max_queue_spans
+        self._max_bytes = settings.max_queue_bytes
+        self._wake_spans = settings.max_batch_spans
+        self._wake_bytes = settings.max_batch_bytes
+        self._start_lock = threading.Lock()
         self._sweepers: list[Callable[[], object]] = []
         self._is_stopping = False
         self._forked_ns = 0
@@ -81,9 +85,7 @@ class ExportProcessor(SpanProcessor):
         self._start_worker()
 
     def _start_afresh(self, sender: Sender) -> None:
-        self._lock = threading.RLock()
         self._queue: deque[tuple[ReadableSpan, int] | _Mark] = deque()
-        self._n_queued = 0
         self._queued_bytes = 0
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._is_woken = False
@@ -106,35 +108,35 @@ class ExportProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Take an ended span; never blocks, never raises."""
-        with guard("export.on_end"):
-            context = span.get_span_context()
-            if context is None or not context.trace_flags & 1:
-                return
-            if self._forked_ns and (span.start_time or 0) < self._forked_ns:
-                return  # open when this process was forked: it is the parent's, who sends it
-            if self._is_stopping:
-                self.losses.add("shutdown")
-                return
-            size = _estimate(span)
-            settings = self._settings
-            with self._lock:
-                has_room = self._n_queued < settings.max_queue_spans and (
-                    self._queued_bytes + size <= settings.max_queue_bytes or not self._n_queued
-                )
-                if has_room:
-                    self._queue.append((span, size))
-                    self._n_queued += 1
-                    self._queued_bytes += size
-            if not has_room:
-                self.losses.add("queue_full")
-            if (
-                self._n_queued >= settings.max_batch_spans
-                or self._queued_bytes >= settings.max_batch_bytes
-            ) and not self._is_woken:
-                self._is_woken = True
-                self._wake.put(None)
-            if self._worker is None:
-                self._start_worker()
+        try:
+            self._take_in(span)
+        except Exception:
+            # Entered in this case only: the guard costs as much as the rest.
+            with guard("export.on_end"):
+                raise
+
+    def _take_in(self, span: ReadableSpan) -> None:
+        context = span.get_span_context()
+        if context is None or not context.trace_flags & 1:
+            return
+        if self._forked_ns and (span.start_time or 0) < self._forked_ns:
+            return  # open when this process was forked: it is the parent's, who sends it
+        if self._is_stopping:
+            self.losses.add("shutdown")
+            return
+        size = estimate_bytes(span)
+        queue = self._queue
+        n_bytes = self._queued_bytes + size
+        if len(queue) >= self._max_spans or (n_bytes > self._max_bytes and queue):
+            self.losses.add("queue_full")
+        else:
+            queue.append((span, size))
+            self._queued_bytes = n_bytes
+        if not self._is_woken and (len(queue) >= self._wake_spans or n_bytes >= self._wake_bytes):
+            self._is_woken = True
+            self._wake.put(None)
+        if self._worker is None:
+            self._start_worker()
 
     def add_sweeper(self, sweep: Callable[[], object]) -> None:
         """Call `sweep()` once an export interval on the worker thread; its faults are contained."""
@@ -153,7 +155,7 @@ class ExportProcessor(SpanProcessor):
     @property
     def n_waiting(self) -> int:
         """Spans in the queue; those in the attempt under way are not among them."""
-        return self._n_queued
+        return len(self._queue)
 
     def flush(self, timeout_s: float) -> bool:
         """Deliver what has ended so far.
@@ -235,6 +237,7 @@ class ExportProcessor(SpanProcessor):
         Spans that were open at the fork are the parent's too: it sends them when they end there.
         """
         self._forked_ns = time_ns()
+        self._start_lock = threading.Lock()
         self.losses.reset()
         sender = self._delivery.sender
         with guard("export.after_fork"):
@@ -242,16 +245,20 @@ class ExportProcessor(SpanProcessor):
         self._start_afresh(sender)
 
     def _start_worker(self) -> None:
-        with guard("export.start_worker"), self._lock:
-            if self._worker is None and not self._cannot_start and not self._is_stopping:
+        # Not waited for: whoever holds it (perhaps a frame further up this stack) starts the
+        # worker.
+        if self._cannot_start or self._is_stopping or not self._start_lock.acquire(blocking=False):
+            return
+        try:
+            if self._worker is None:
                 worker = threading.Thread(target=self._work, name="spanwitness-export", daemon=True)
-                try:
-                    worker.start()
-                except RuntimeError:
-                    # No thread starts while the interpreter ends: `stop` delivers in its own.
-                    self._cannot_start = True
-                else:
-                    self._worker = worker
+                worker.start()
+                self._worker = worker
+        except RuntimeError:
+            # No thread starts while the interpreter ends: `stop` delivers in its own.
+            self._cannot_start = True
+        finally:
+            self._start_lock.release()
 
     # --- the worker's side
 
@@ -287,6 +294,7 @@ class ExportProcessor(SpanProcessor):
             self._delivery.hurry()
         if monotonic() >= self._next_tick:
             self._next_tick = monotonic() + self._settings.schedule_delay_s
+            self._recount()
             for sweep in tuple(self._sweepers):
                 with guard("export.sweeper"):
                     sweep()
@@ -338,27 +346,22 @@ class ExportProcessor(SpanProcessor):
     def _take(self) -> list[ReadableSpan]:
         spans: list[ReadableSpan] = []
         n_bytes = 0
-        # A signal handler that flushes may have interrupted the holder of the lock in this very
-        # moment: then the lock is not waited for (popping is atomic, only the sums may be off).
-        is_locked = self._lock.acquire(timeout=0.1)
-        try:
-            while self._queue and len(spans) < self._settings.max_batch_spans:
-                head = self._queue[0]
-                if isinstance(head, _Mark) or (
-                    spans and n_bytes + head[1] > self._settings.max_batch_bytes
-                ):
-                    break
-                self._queue.popleft()
-                n_bytes += head[1]
-                spans.append(head[0])
-            self._n_queued = max(0, self._n_queued - len(spans))
-            self._queued_bytes = max(0, self._queued_bytes - n_bytes) if self._queue else 0
-            if not self._queue:
-                self._n_queued = 0
-        finally:
-            if is_locked:
-                self._lock.release()
+        while self._queue and len(spans) < self._settings.max_batch_spans:
+            head = self._queue[0]
+            if isinstance(head, _Mark) or (
+                spans and n_bytes + head[1] > self._settings.max_batch_bytes
+            ):
+                break
+            self._queue.popleft()
+            n_bytes += head[1]
+            spans.append(head[0])
+        self._queued_bytes -= n_bytes
         return spans
+
+    def _recount(self) -> None:
+        """Set the sum of queued bytes right after updates that were lost in a race."""
+        items = list(self._queue)
+        self._queued_bytes = sum(item[1] for item in items if isinstance(item, tuple))
 
     def _abandon(self) -> None:
         """Count what is left when the time is over."""
@@ -369,31 +372,5 @@ class ExportProcessor(SpanProcessor):
                 head.resolve(is_reached=False)
             else:
                 self.losses.add("shutdown")
-        self._n_queued = self._queued_bytes = 0
+        self._queued_bytes = 0
         self._delivery.tell_losses()
-
-
-def _estimate(span: ReadableSpan) -> int:
-    """Estimate the bytes of a span: what its long texts weigh, in characters."""
-    held = attributes_of(span)
-    size = _SPAN_BYTES + _ATTRIBUTE_BYTES * len(held)
-    for value in held.values():
-        if type(value) is str:
-            size += len(value)
-        elif type(value) is tuple:
-            size += _weigh(value)
-    events = getattr(span, "_events", None)
-    if events:
-        for event in events:
-            size += _SPAN_BYTES + sum(map(_weigh, attributes_of(event).values()))
-    return size
-
-
-def _weigh(value: object) -> int:
-    if isinstance(value, str | bytes):
-        return len(value)
-    if isinstance(value, tuple | list):
-        return sum(map(_weigh, value)) + 8 * len(value)
-    if isinstance(value, dict):
-        return sum(len(k) + _weigh(v) for k, v in value.items())
-    return 8
