@@ -172,7 +172,7 @@ def _read_regular(body: bytes, decoder: msgspec.json.Decoder[list[T]]) -> SseIte
     """Read a stream whose events all look alike, or return `None`.
 
     The separators cannot occur inside JSON: a raw line break is no part of a JSON string. What else
-    stands between events (comments, other fields) is no JSON either, so the decoder refuses it.
+    stands between events (comments, other fields) is no JSON, so the decoder refuses it.
     """
     head, separator = _PLAIN_HEAD, _PLAIN
     if not body.startswith(_PLAIN_HEAD):

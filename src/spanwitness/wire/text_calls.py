@@ -19,16 +19,19 @@ __all__ = ["find_calls"]
 
 _OPENER: Final = re.compile(
     r"<tool_call>|<\|tool_call\|>|<function_call>|\[TOOL_CALL\]|\[TOOL_CALLS\]|<\|python_tag\|>"
-    r"|<\|tool_call_begin\|>|<\uff5ctool\u2581call\u2581begin\uff5c>|<function=(?P<function>[^<>\s]{1,128})>"
+    r"|<\|tool_call_begin\|>|<\uff5ctool\u2581call\u2581begin\uff5c>"
+    r"|<function=(?P<function>[^<>\s]{1,128})>"
     r"|<invoke name=[\"'](?P<invoke>[^<>\"']{1,128})[\"']>"
     r"|\bto=functions\.(?P<harmony>[\w.-]{1,128})[^{}]{0,120}<\|message\|>"
     r"|^[ \t]*functions\.(?P<kimi>[\w.-]{1,128}):\d{1,4}\s*(?:<\|tool_call_argument_begin\|>)?"
-    r"|^[ \t]*(?P<bare>\{\s*\"(?:name|tool|tool_name|function|type|tool_calls)\"|\[\s*\{\s*\"name\")",
+    r"|^[ \t]*(?P<bare>\{\s*\"(?:name|tool|tool_name|function|type|tool_calls)\""
+    r"|\[\s*\{\s*\"name\")",
     re.MULTILINE,
 )
 _CLOSER: Final = re.compile(r"</(?:function|invoke)>|</tool_call>|</minimax:tool_call>")
 _PARAMETER: Final = re.compile(
-    r"<parameter(?:=(?P<plain>[^<>\s]{1,128})| name=[\"'](?P<named>[^<>\"']{1,128})[\"'])[^<>]{0,64}>"
+    r"<parameter(?:=(?P<plain>[^<>\s]{1,128})| name=[\"'](?P<named>[^<>\"']{1,128})[\"'])"
+    r"[^<>]{0,64}>"
 )
 _ARG_KEY: Final = re.compile(r"<arg_key>([^<>]{1,128})</arg_key>\s*<arg_value>")
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
@@ -36,19 +39,23 @@ _WHOLE_FENCE: Final = re.compile(
     r"(?:```|~~~)[\w-]{0,32}[ \t]*\n(?P<inner>.*)\n(?:```|~~~)", re.DOTALL
 )
 _HEADING: Final = re.compile(
-    r"\s*(?:function<\uff5ctool\u2581sep\uff5c>)?(?:functions\.)?(?P<name>[\w.-]{1,128})(?::\d{1,4})?\s*"
+    r"\s*(?:function<\uff5ctool\u2581sep\uff5c>)?(?:functions\.)?(?P<name>[\w.-]{1,128})"
+    r"(?::\d{1,4})?\s*"
     r"(?:<\|tool_call_argument_begin\|>|<\uff5ctool\u2581sep\uff5c>|\[ARGS\])?\s*(?:```json\s*)?"
 )
 _TAIL: Final = re.compile(
-    r"(?:\s*(?:```|</[\w:]{1,32}>|<\|[\w|]{1,32}\|>|<\uff5c[^<>\uff5c]{1,32}\uff5c>|\[/TOOL_CALL\]))*[ \t]*"
+    r"(?:\s*(?:```|</[\w:]{1,32}>|<\|[\w|]{1,32}\|>|<\uff5c[^<>\uff5c]{1,32}\uff5c>"
+    r"|\[/TOOL_CALL\]))*[ \t]*"
 )
 _QUOTES: Final = "`\"'\u201c\u201d\u2018\u2019\u00ab\u00bb>("
 _EXAMPLE: Final = re.compile(
-    r"(?:example|e\.g\.|such as|like this|like|look|looks|format|syntax|write|template|form)\W{0,4}$",
+    r"(?:example|e\.g\.|such as|like this|looks? like|looks? so|format|syntax|template)[:,]?\s*$",
     re.IGNORECASE,
 )
 _NAME_KEYS: Final = ("name", "tool", "tool_name", "function")
 _ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
+_MAX_FUTILE: Final = 8
+_MAX_FAILED: Final = 256
 _decoder: Final = json.JSONDecoder(strict=False)  # models write raw line breaks into strings
 
 Source = Literal["structured", "text", "reasoning"]
@@ -80,12 +87,14 @@ def find_calls(
 class _Search:
     """One text under search."""
 
-    __slots__ = ("_source", "_text", "_tools")
+    __slots__ = ("_n_failed", "_n_futile", "_source", "_text", "_tools")
 
     def __init__(self, text: str, tools: dict[str, ToolDefinition], source: Source) -> None:
         self._text = text
         self._tools = tools
         self._source: Source = source
+        self._n_failed = 0
+        self._n_futile = 0
 
     def calls(self) -> Iterator[ToolRequest]:
         fences = _Fences(self._text)
@@ -97,6 +106,8 @@ class _Search:
             following = openers[place + 1].start() if place + 1 < len(openers) else len(self._text)
             found, end = self._read(opener, following)
             if not found:
+                # JSON that is no call was read to its end: what lies in it is no call either.
+                done = max(done, end) if opener.lastgroup == "bare" else done
                 continue
             done = end
             if not self._is_example(opener, end):
@@ -110,11 +121,24 @@ class _Search:
             value, end = self._decode(opener.end())
             return self._made(opener[kind].removesuffix("."), value), end
         if kind == "bare":
-            return self._read_json(opener.start("bare"))
+            return self._read_bare(opener.start("bare"))
         found, end = self._read_json(opener.end())
         if found:
             return found, end
         return self._read_headed(opener.end(), following)
+
+    def _read_bare(self, at: int) -> tuple[list[ToolRequest], int]:
+        """Read JSON that stands by itself at the beginning of a line."""
+        if self._n_futile >= _MAX_FUTILE:
+            return [], at
+        value, end = self._decode(at)
+        if value is NOTHING:
+            # Unfinished objects can lie in one another, and each is read to the end of the text.
+            self._n_futile += 1
+            return [], at
+        found = [call for one in _unpacked(value) for call in self._made_of(one)]
+        more, end = self._read_json(end) if found else ([], end)
+        return found + more, end
 
     def _decode(self, at: int) -> tuple[object, int]:
         """Decode the JSON value that begins here, after white space."""
@@ -122,9 +146,13 @@ class _Search:
             at += 1
         if self._text[at : at + 1] not in {"{", "["}:
             return NOTHING, at
+        if self._n_failed >= _MAX_FAILED:
+            return NOTHING, at
         try:
             return _decoder.raw_decode(self._text, at)
         except (ValueError, RecursionError):
+            # The error counts the lines before it, so many of them would cost quadratic time.
+            self._n_failed += 1
             return NOTHING, at
 
     def _read_json(self, at: int) -> tuple[list[ToolRequest], int]:
