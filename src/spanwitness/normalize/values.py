@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from spanwitness.normalize.tokens import normal_number
 
-__all__ = ["UnseenValues", "find_values", "unseen"]
+__all__ = ["UnseenValues", "find_values", "missing", "unseen"]
 
 _MAX_SAMPLES = 5
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -109,11 +109,22 @@ def unseen(answer: str, inputs: Iterable[str]) -> UnseenValues:
         inputs: Every text that the model was given: system text, history, results, the schema.
     """
     values = find_values(answer)
-    if not values:
-        return UnseenValues(0, 0, ())
+    absent = sorted(missing(values, inputs))
+    return UnseenValues(len(values), len(absent), tuple(absent[:_MAX_SAMPLES]))
+
+
+def missing(values: Iterable[str], inputs: Iterable[str]) -> frozenset[str]:
+    """Return those values that none of the inputs holds.
+
+    Args:
+        values: Values as `find_values` returns them.
+        inputs: Texts to look in.
+    """
+    wanted = frozenset(values)
+    if not wanted:
+        return wanted
     given = _Given(inputs)
-    missing = sorted(value for value in values if not given.holds(value))
-    return UnseenValues(len(values), len(missing), tuple(missing[:_MAX_SAMPLES]))
+    return frozenset(value for value in wanted if not given.holds(value))
 
 
 def _leaves_of(text: str) -> Iterator[tuple[str | None, object]]:

@@ -10,18 +10,24 @@ from spanwitness.rules.call_in_text import call_in_text
 from spanwitness.rules.call_not_executed import call_not_executed
 from spanwitness.rules.cap_reached import cap_reached
 from spanwitness.rules.content_part_lost import content_part_lost
+from spanwitness.rules.count_out_of_range import count_out_of_range
 from spanwitness.rules.discovery_failed import discovery_failed
 from spanwitness.rules.empty_output import empty_output
 from spanwitness.rules.empty_result_answered import empty_result_answered
 from spanwitness.rules.error_as_answer import error_as_answer
+from spanwitness.rules.evidence_out_of_window import evidence_out_of_window
 from spanwitness.rules.fabricated_observation import fabricated_observation
 from spanwitness.rules.finish_reason_contradiction import finish_reason_contradiction
+from spanwitness.rules.forbidden_tool import forbidden_tool
 from spanwitness.rules.model_substituted import model_substituted
+from spanwitness.rules.navigation_bypassed import navigation_bypassed
+from spanwitness.rules.out_of_order import out_of_order
 from spanwitness.rules.output_constraint_bypass import output_constraint_bypass
 from spanwitness.rules.phase_violation import phase_violation
 from spanwitness.rules.prompt_truncated import prompt_truncated
 from spanwitness.rules.reasoning_not_replayed import reasoning_not_replayed
 from spanwitness.rules.repeated_call import repeated_call
+from spanwitness.rules.required_tool_missing import required_tool_missing
 from spanwitness.rules.result_altered import result_altered
 from spanwitness.rules.result_not_delivered import result_not_delivered
 from spanwitness.rules.schema_not_enforced import schema_not_enforced
@@ -38,6 +44,7 @@ from spanwitness.rules.truncated_output import truncated_output
 from spanwitness.rules.unknown_tool import unknown_tool
 from spanwitness.rules.unperformed_action import unperformed_action
 from spanwitness.rules.verdict_missing import verdict_missing
+from spanwitness.rules.verification_skipped import verification_skipped
 
 if TYPE_CHECKING:
     from spanwitness.rules.rule import ClauseRule, Rule
@@ -53,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     empty_output,
     empty_result_answered,
     error_as_answer,
+    evidence_out_of_window,
     fabricated_observation,
     finish_reason_contradiction,
     model_substituted,
@@ -80,5 +88,15 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules over a whole run."""
 
-CLAUSE_RULES: dict[str, ClauseRule] = {}
+CLAUSE_RULES: dict[str, ClauseRule] = {
+    rule.id: rule
+    for rule in (
+        count_out_of_range,
+        forbidden_tool,
+        navigation_bypassed,
+        out_of_order,
+        required_tool_missing,
+        verification_skipped,
+    )
+}
 """Rules over one contract clause, by id."""

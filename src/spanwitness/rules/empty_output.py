@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import tool_names
@@ -28,17 +27,16 @@ def empty_output(facts: Facts) -> Outcome:
     """An empty reply was accepted as success.
 
     Claims: The last reply of the run or of a step holds no visible text, no call and no refusal,
-        and nothing else stands as its output. Also, at `warning`: a structured answer without a
-        single value, given under an output constraint while tools were offered and none was used.
-    Needs: The length of the visible text and the calls of each reply; for structured answers the
-        text.
+        and nothing else stands as its output. An empty form (`{}`) under an output constraint is
+        told by `output_constraint_bypass`.
+    Needs: The length of the visible text and the calls of each reply.
     Not assessed when: They are not recorded; the run gave something back that the trace does not
         show; the reply follows a tool of which nobody says whether it reads or writes; spans are
         missing.
     Can be wrong: An end in silence is right after a completed write, a submission or a tool that
         ends the run, and is not told then; nor are refusals, `pause_turn` and streams that the
-        caller left. A harness that gives out an earlier text of the run is taken for empty if
-        that text came with a tool call.
+        caller left. A harness that gives out an earlier text of the run is taken for empty if that
+        text came with a tool call.
     """
     unknown = ""
     for chat in facts.accepted:
@@ -50,13 +48,6 @@ def empty_output(facts: Facts) -> Outcome:
             if verdict == "":
                 return _told(chat)
             unknown = unknown or verdict or ""
-        elif shown and _is_hollow(chat, facts):
-            return violated(
-                "The structured answer holds no value, and none of the offered tools was used.",
-                span_ids=(chat.span_id,),
-                evidence={"n_offered": len(chat.offered or ())},
-                severity="warning",
-            )
     return not_assessed(unknown) if unknown else facts.nothing_found
 
 
@@ -125,36 +116,3 @@ def _told(chat: ChatCall) -> Outcome:
             "reasoning_chars": chat.reasoning_chars,
         },
     )
-
-
-def _is_hollow(chat: ChatCall, facts: Facts) -> bool:
-    """Say whether a structured answer has no leaf, and was given without any use of tools."""
-    form = chat.output_format
-    if form is None or form.kind == "text" or chat.is_schema_satisfied is False:
-        return False
-    if not chat.text_chars or chat.text_chars > 2000 or chat.requested:
-        return False
-    if not any(facts.is_evidence(tool) for tool in chat.offered or ()) or facts.used_evidence:
-        return False
-    texts = reply_texts(chat)
-    if not texts:
-        return False
-    try:
-        value = json.loads(texts[-1])
-    except (ValueError, RecursionError):
-        return False
-    if _has_leaf(value):
-        return False
-    if form.schema is not None and chat.is_schema_satisfied is None:
-        from spanwitness.normalize.json_schema import satisfies
-
-        return satisfies(texts[-1], form.schema) is not False
-    return True
-
-
-def _has_leaf(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(_has_leaf(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_has_leaf(item) for item in value)
-    return value is not None and value != ""

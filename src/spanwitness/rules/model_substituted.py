@@ -50,8 +50,9 @@ def model_substituted(facts: Facts) -> Outcome:
             unknown = f"Whether {answered!r} is the model {asked!r} is not known here."
     if other:
         first = other[0]
+        asked, answered = first.request_model, first.response_model
         return violated(
-            f"The request asked for {first.request_model!r}, and {first.response_model!r} answered.",
+            f"The request asked for {asked!r}, and {answered!r} answered.",
             span_ids=tuple(chat.span_id for chat in other[:10]),
             evidence={
                 "requested": first.request_model,
