@@ -32,11 +32,11 @@ class JudgedRoot:
 
     __slots__ = ("keys", "mark")
 
-    def __init__(self, mark: int, keys: set[FindingKey]) -> None:
+    def __init__(self, mark: int, keys: set[FindingKey] | None) -> None:
         self.mark = mark
         """Spans of the trace that had ended when it was judged."""
         self.keys = keys
-        """Findings that have been told."""
+        """Findings that have been told; `None` = another detector tells them."""
 
 
 class Trace:

@@ -18,7 +18,7 @@ _detectors: list[weakref.ref[Detector]] = []
 
 def install(detector: Detector) -> None:
     """Have a detector judge the runs of ours whose spans pass it; the newest goes first."""
-    from spanwitness.capture.run import set_closing_hook
+    from spanwitness.capture.root import set_closing_hook
 
     _detectors[:] = [known for known in _detectors if known() is not None]
     _detectors.insert(0, weakref.ref(detector))
@@ -29,7 +29,7 @@ def remove(detector: Detector) -> None:
     """Leave the runs to come to the other detectors, if there are any."""
     _detectors[:] = [known for known in _detectors if known() not in {None, detector}]
     if not _detectors:
-        from spanwitness.capture.run import set_closing_hook
+        from spanwitness.capture.root import set_closing_hook
 
         set_closing_hook(None)
 
@@ -37,7 +37,12 @@ def remove(detector: Detector) -> None:
 def _close(state: RunState, span: Span | None) -> None:
     with guard("live.closing"):
         alive = [found for known in list(_detectors) if (found := known()) is not None]
-        for detector in alive:
-            if span is None or not span.is_recording() or detector.tracks(span.context.trace_id):
-                detector.close_run(state, span)
-                return
+        if span is None or not span.is_recording():
+            for detector in alive[:1]:
+                detector.close_unsampled(state)
+            return
+        tracking = [d for d in alive if d.tracks(span.context.trace_id)]
+        for detector in tracking[1:]:
+            detector.leave_run(span)
+        for detector in tracking[:1]:
+            detector.close_run(state, span)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from opentelemetry.sdk.trace import SpanProcessor
 
-from spanwitness import guard as guards
 from spanwitness.findings.attributes import evaluation_events, root_attributes
 from spanwitness.guard import guard
 from spanwitness.live.buffer import JudgedRoot, TraceBuffer, is_agent
@@ -29,7 +28,7 @@ from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from opentelemetry.context import Context
@@ -93,6 +92,7 @@ class Detector(SpanProcessor):
         self._worker: Worker[int] = Worker(self._judge_trace, name="spanwitness-detector")
         self._ignored: deque[int] = deque(maxlen=_MAX_IGNORED)
         self._count_lost = count_lost
+        self._is_closed = False
         _detectors.add(self)
         install(self)
         # Exit callbacks run in reverse order: before the shutdown of a provider made earlier.
@@ -103,6 +103,8 @@ class Detector(SpanProcessor):
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002
         """Take note of a started span."""
         with _start_guard:
+            if self._is_closed:
+                return
             if is_judging():
                 self._ignored.append(span.context.trace_id)
                 return
@@ -116,7 +118,7 @@ class Detector(SpanProcessor):
         """Keep an ended span, and have its runs judged when they are over."""
         with _end_guard:
             trace_id = span.context.trace_id
-            if self._ignored and trace_id in self._ignored:
+            if self._is_closed or (self._ignored and trace_id in self._ignored):
                 return
             if names.RULE_ID in (span.attributes or {}):
                 return
@@ -145,6 +147,7 @@ class Detector(SpanProcessor):
         with guard("live.detector.shutdown"):
             self._worker.close(5.0)
             self.outlet.close(5.0)
+            self._is_closed = True
             remove(self)
 
     @property
@@ -163,23 +166,29 @@ class Detector(SpanProcessor):
         """Say whether spans of this trace pass here."""
         return self._buffer.get(trace_id) is not None
 
-    def close_run(self, state: RunState, span: Span | None) -> None:
-        """Judge a run of ours whose root is about to end; an unsampled one by its records.
+    def leave_run(self, span: Span) -> None:
+        """Leave a run of ours to another detector that the same spans pass."""
+        trace = self._buffer.get(span.context.trace_id)
+        if trace is not None:
+            trace.judged[span.context.span_id] = JudgedRoot(len(trace.spans), None)
+
+    def close_run(self, state: RunState, span: Span) -> None:
+        """Judge a run of ours whose root is about to end, and write the judgement on the root.
 
         Args:
             state: The run.
-            span: Its root, still open; `None` or not recording = unsampled.
+            span: Its root, still open.
         """
         if is_judging():
-            return
-        if span is None or not span.is_recording():
-            self._close_unsampled(state)
             return
         trace = self._buffer.get(span.context.trace_id)
         mark = len(trace.spans) if trace is not None else 0
         own = span.context.span_id
         resource = resource_of(span)
-        span.set_attributes(self._closing_attributes(state, trace))
+        n_lost = self._count_lost_in(trace)
+        span.set_attribute(names.SPANS_LOST, n_lost)
+        if n_lost:
+            state.mark_incomplete("spans_lost")
         records = [to_record(span, resource=resource, end_ns=time_ns())]
         below = trace.subtree(own, state.run_id) if trace is not None else []
         records.extend(to_record(s, resource=resource) for s in below if s.context.span_id != own)
@@ -189,6 +198,8 @@ class Detector(SpanProcessor):
             if main is None:
                 return
             judged = judge(self._noting_loss(main, trace), self.contracts)
+        for reason in judged.run.incomplete_reasons:
+            state.mark_incomplete(reason)
         span.set_attributes(_judgement(judged))
         for attributes in evaluation_events(judged):
             span.add_event(gen_ai.EVALUATION_EVENT, attributes)
@@ -206,7 +217,10 @@ class Detector(SpanProcessor):
                 wanted.update(run.child_run_ids)
                 self._tell(trace, run, None)
 
-    def _close_unsampled(self, state: RunState) -> None:
+    def close_unsampled(self, state: RunState) -> None:
+        """Judge a run of ours that was left out of the sample, by its structural records."""
+        if is_judging():
+            return
         with judging():
             runs = runs_of(state.records)
             main = _by_run_id(runs, state.run_id) or (runs[0] if len(runs) == 1 else None)
@@ -221,12 +235,12 @@ class Detector(SpanProcessor):
             self.outlet.emit(verdict)
         self.outlet.take(judged)
 
-    def _closing_attributes(self, state: RunState, trace: Trace | None) -> Mapping[str, int]:
-        n_faults = sum(guards.faults().values()) - state.faults_before
-        n_lost = trace.n_dropped if trace is not None else 0
-        if self._count_lost is not None and trace is not None:
-            n_lost += self._count_lost() - trace.lost_before
-        return {names.INTERNAL_ERRORS: max(0, n_faults), names.SPANS_LOST: max(0, n_lost)}
+    def _count_lost_in(self, trace: Trace | None) -> int:
+        """Return the spans that this process is known to have lost since the trace began."""
+        if trace is None:
+            return 0
+        n_exported = self._count_lost() - trace.lost_before if self._count_lost is not None else 0
+        return max(0, n_exported) + trace.n_dropped
 
     # --- runs of others, and what came late
 
@@ -248,7 +262,8 @@ class Detector(SpanProcessor):
         for run in runs:
             root_id = int(run.root_span_id or "0", 16)
             before = trace.judged.get(root_id)
-            if root_id in ended and (before is None or is_over):
+            is_ours = before is None or before.keys is not None
+            if root_id in ended and is_ours and (before is None or is_over):
                 self._tell(trace, run, before)
         if is_over and not trace.open:
             self._buffer.finish(trace_id)
@@ -259,7 +274,7 @@ class Detector(SpanProcessor):
         with judging():
             judged = judge(self._noting_loss(run, trace), self.contracts)
         found = judged.keyed_findings()
-        told = before.keys if before is not None else set()
+        told = (before.keys if before is not None else None) or set()
         news = [key for key in found if key not in told]
         root_id = int(run.root_span_id or "0", 16)
         trace.judged[root_id] = JudgedRoot(mark, told | set(news))
@@ -291,13 +306,9 @@ _detectors: weakref.WeakSet[Detector] = weakref.WeakSet()
 
 
 def _judgement(judged: Judged) -> dict[str, AttributeValue]:
-    run = judged.run
     attributes: dict[str, AttributeValue] = {**root_attributes(judged)}
-    attributes[names.COMPLETE] = run.is_complete
-    if not run.is_complete:
-        attributes[names.INCOMPLETE_REASONS] = run.incomplete_reasons
-    if run.stack is not None:
-        attributes[names.STACK] = run.stack
+    if judged.run.stack is not None:
+        attributes[names.STACK] = judged.run.stack
     return attributes
 
 
