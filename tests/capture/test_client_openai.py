@@ -351,11 +351,11 @@ def test_other_endpoints_pass_without_a_span():
 
 
 def test_a_batch_is_announced_as_unseen(caplog):
+    caplog.set_level(logging.WARNING)
     with ScriptedProvider([]) as p, watching() as seen, client_of(p) as client:
-        with caplog.at_level(logging.WARNING), pytest.raises(openai.NotFoundError):
-            client.batches.create(
-                input_file_id="f", endpoint="/v1/chat/completions", completion_window="24h"
-            )
+        asked: Any = {"endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        with pytest.raises(openai.NotFoundError):
+            client.batches.create(input_file_id="f", **asked)
     assert seen.state.incomplete_reasons == ["unseen_traffic"]
 
 
@@ -374,12 +374,13 @@ def test_the_call_of_the_model_is_on_the_board_for_the_tool():
 
 def test_a_tool_that_starts_before_its_stream_has_ended_finds_its_call():
     with ScriptedProvider(SPEAK_AND_CALL) as p, watching() as seen, client_of(p) as client:
-        with client.chat.completions.create(**ASK_WITH_TOOLS, stream=True) as chunks:
-            for chunk in chunks:
-                if chunk.choices[0].finish_reason:
-                    break
-            claim = seen.state.board.claim("read_page", {"page": 2})
-            assert seen.named("chat") == []
+        chunks = client.chat.completions.create(**ASK_WITH_TOOLS, stream=True)
+        for chunk in chunks:
+            if chunk.choices[0].finish_reason:
+                break
+        claim = seen.state.board.claim("read_page", {"page": 2})
+        assert seen.named("chat") == []
+        chunks.close()
     assert (claim.call_id, claim.link) == ("call_1", "exact")
     assert len(seen.chats) == 1
 

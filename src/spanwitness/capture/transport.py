@@ -72,12 +72,18 @@ def _attach(call: ChatSpan, response: Any, *, is_async: bool) -> None:
 
 def _put_tee(call: ChatSpan, response: Any, *, is_async: bool) -> bool:
     headers = response.headers
+    # A transport that answers by itself may give a body that has been read (and decompressed).
+    body = getattr(response, "_content", None)
     copy = BodyCopy(
         call.codec.decoder(MAX_COPY_BYTES),
-        encoding=headers.get("content-encoding", ""),
+        encoding="" if isinstance(body, bytes) else headers.get("content-encoding", ""),
         library=_library_of(response),
     )
     on_end = call.responded(response.status_code, copy, should_retry=headers.get("x-should-retry"))
+    if isinstance(body, bytes):
+        copy.add(body)
+        on_end("eof", None)
+        return True
     stream = tee(response.stream, copy, on_end, is_async=is_async)
     if stream is None:
         return False
