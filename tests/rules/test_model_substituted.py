@@ -40,6 +40,7 @@ SAME = [
     ("command-r-plus", "command-r-plus-08-2024"),
     ("extract-prod", "extract-prod-2026-01-01"),
     ("MODEL-A", "model-a"),
+    ("gpt-4o", "gpt-4o-2024"),
 ]
 OTHER = [
     ("gpt-x", "other-9"),

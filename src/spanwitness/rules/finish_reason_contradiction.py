@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spanwitness.rules.replies import (
@@ -53,15 +54,17 @@ def finish_reason_contradiction(facts: Facts) -> Outcome:
     found: list[tuple[ChatCall, str]] = []
     is_known = False
     is_recorder_loss = False
-    accepted = {chat.span_id for chat in facts.accepted}
     for chat in facts.run.chats:
-        reasons = chat.finish_reasons
-        if reasons is None or chat.ending in ("abandoned", "cancelled", "error"):
+        reasons, requested = chat.finish_reasons, chat.requested
+        if reasons is None:
             continue
-        is_known = is_known or chat.requested is not None
-        if not reasons or chat.error_type is not None:
+        is_known = is_known or requested is not None
+        kind = _kind(reasons)
+        if kind == "calls" and (requested or requested is None):
             continue
-        how = _how(chat, is_accepted=chat.span_id in accepted)
+        if kind == "quiet" and (not requested or chat.wire not in _NO_CALL_ENDS):
+            continue
+        how = _how(chat, kind, facts)
         if how == "no_call" and chat.dialect != "spanwitness" and facts.executions:
             is_recorder_loss = True
         elif how:
@@ -75,21 +78,25 @@ def finish_reason_contradiction(facts: Facts) -> Outcome:
     return facts.nothing_found
 
 
-def _how(chat: ChatCall, *, is_accepted: bool) -> str:
-    words = finish_words(chat)
-    requested = chat.requested
-    if requested is not None and words & _CALLS and not requested:
+@lru_cache(maxsize=256)
+def _kind(reasons: tuple[str, ...]) -> str:
+    words = {reason.lower() for reason in reasons}
+    if words & _CALLS:
+        return "calls"
+    return "quiet" if words <= _KNOWN else "bad"
+
+
+def _how(chat: ChatCall, kind: str, facts: Facts) -> str:
+    if chat.error_type is not None or chat.ending in ("abandoned", "cancelled", "error"):
+        return ""
+    if kind == "calls":
         return "no_call"
-    denied = _NO_CALL_ENDS.get(chat.wire)
-    if (
-        denied is not None
-        and words & denied
-        and any(c.source == "structured" and c.side == "client" for c in requested or ())
-    ):
-        return "call_denied"
-    if is_accepted and not words <= _KNOWN:
-        return "bad_end"
-    return ""
+    if kind == "bad":
+        return "bad_end" if any(chat is accepted for accepted in facts.accepted) else ""
+    is_denied = finish_words(chat) & _NO_CALL_ENDS[chat.wire] and any(
+        c.source == "structured" and c.side == "client" for c in chat.requested or ()
+    )
+    return "call_denied" if is_denied else ""
 
 
 _SENTENCES = {

@@ -106,6 +106,8 @@ def parse(name: str) -> ModelName:
             family = word
         elif word in _TIERS:
             tiers.add(word)
+        elif token.isdigit() and len(token) > 3:
+            continue  # a year, or a date in a form that is not known
         elif token[0].isdigit() and token[-1] != "k":
             numbers.extend(token.split("."))
         elif word not in _NOISE and word != family:

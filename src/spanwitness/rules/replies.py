@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spanwitness.model import TextPart
@@ -48,7 +49,12 @@ UNFINISHED_REASONS = frozenset({"pause_turn", "queued", "in_progress", "cancelle
 
 def finish_words(chat: ChatCall) -> frozenset[str]:
     """Return the finish reasons of a reply in lower case; empty when none is recorded."""
-    return frozenset(reason.lower() for reason in chat.finish_reasons or ())
+    return _lowered(chat.finish_reasons) if chat.finish_reasons else frozenset()
+
+
+@lru_cache(maxsize=256)
+def _lowered(reasons: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(reason.lower() for reason in reasons)
 
 
 def accepted_replies(run: Run) -> tuple[ChatCall, ...]:

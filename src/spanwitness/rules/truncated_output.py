@@ -45,7 +45,7 @@ def truncated_output(facts: Facts) -> Outcome:
         elif how == "unknown":
             is_unknown = True
     for chat in facts.run.chats:
-        if chat.requested and chat not in stated and chat not in suspected:
+        if chat.requested and _sign_of_cut(chat) and chat not in (*stated, *suspected):
             how = _how_cut(chat)
             if how in ("stated", "budget") and _was_executed(chat, facts):
                 (stated if how == "stated" else suspected).append(chat)
@@ -82,19 +82,24 @@ def _told(stated: list[ChatCall], suspected: list[ChatCall]) -> Outcome:
 
 
 def _how_cut(chat: ChatCall) -> str:
-    if chat.has_refusal or has_visible(chat) is False:
-        return ""
-    words = finish_words(chat)
-    if words & REFUSAL_REASONS:
+    how = _sign_of_cut(chat)
+    if not how or chat.has_refusal or has_visible(chat) is False:
         return ""
     budget = chat.max_tokens
     is_meant = budget is not None and budget <= _MEANT_TOKENS and not chat.requested
-    if words & CUT_REASONS or "incomplete" in words:
-        return "" if is_meant else "stated"
+    return "" if is_meant and how in ("stated", "budget") else how
+
+
+def _sign_of_cut(chat: ChatCall) -> str:
+    words = finish_words(chat)
+    if not words.isdisjoint(REFUSAL_REASONS):
+        return ""
+    if not words.isdisjoint(CUT_REASONS) or "incomplete" in words:
+        return "stated"
     if chat.ending == "error":
         return "broken"
-    used = chat.usage.output_tokens
-    if budget is not None and used is not None and used >= budget and not is_meant:
+    budget, used = chat.max_tokens, chat.usage.output_tokens
+    if budget is not None and used is not None and used >= budget:
         return "budget"
     return "unknown" if chat.finish_reasons is None else ""
 
