@@ -296,7 +296,9 @@ class RunState:
     faults_before: int = field(default_factory=lambda: sum(faults().values()))
     """Faults of ours in this process before the run began."""
     is_closed: bool = False
-    """The root has ended."""
+    """The run is closing or closed."""
+    is_root_ended: bool = False
+    """The root's end has been counted."""
     _seq: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _ends: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
 

@@ -1,4 +1,4 @@
-"""What holds in this process where a run or a decorator says nothing: content policy, agent name."""
+"""What holds in this process where a run or a decorator says nothing: policy, agent name."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ def tool(  # noqa: PLR0913  keyword arguments of a decorator
 
     Order with other decorators: put `@sw.tool` **directly above the function, below** those that
     register it with a framework (`@function_tool` of openai-agents, `@tool` of LangChain,
-    `@agent.tool` of pydantic-ai, `@mcp.tool()`); they then see the bare signature and call the traced
-    function. Above them it would wrap their tool object. `@lru_cache` goes **below** `@sw.tool`: hits
-    are then seen and recorded as `cached`; above it, a hit never reaches the tracer.
+    `@agent.tool` of pydantic-ai, `@mcp.tool()`); they then see the bare signature and call the
+    traced function. Above them it would wrap their tool object. `@lru_cache` goes **below**
+    `@sw.tool`: hits are then seen and recorded as `cached`; above it, a hit never reaches us.
 
     Args:
         target: The function when used bare.

@@ -2,12 +2,12 @@
 
 Functions, coroutine functions, generator and async generator functions each get a wrapper of their
 own kind. Static methods, class methods, bound methods and partials are rebuilt around the wrapped
-function; a callable object becomes a proxy. What happens at the points of a call is said by a `Call`,
-made by a `begin` function that raises no error of ours but `PhaseError`.
+function; a callable object becomes a proxy. What happens at the points of a call is said by a
+`Call`, made by a `begin` function that raises no error of ours but `PhaseError`.
 
-Known limits: a call that does not fit the signature of a coroutine or generator function raises its
-`TypeError` when awaited or first advanced, not at once; `traced = tool(f)` cannot be pickled by name
-(`@tool` on the definition can).
+Known limits: a call that does not fit the signature of a coroutine or generator function raises
+its `TypeError` when awaited or first advanced, not at once; `traced = tool(f)` cannot be pickled by
+name (`@tool` on the definition can).
 """
 
 from __future__ import annotations
@@ -57,13 +57,15 @@ class Call(Protocol):
 class Begin(Protocol):
     """Start of a traced call; `None` = it is not traced."""
 
-    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object], /) -> Call | None: ...
+    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object], /) -> Call | None:
+        """Start the call."""
 
 
 class Make(Protocol):
     """Maker of `begin` functions. Picklable, or proxies of callable objects are not."""
 
-    def __call__(self, function: Callable[..., object], named: object, /) -> Begin: ...
+    def __call__(self, function: Callable[..., object], named: object, /) -> Begin:
+        """Make the `begin` of a function; `named` is what may give its name."""
 
 
 class Binder:
@@ -73,10 +75,11 @@ class Binder:
         function: The function; its first parameter is left out when it is `self` or `cls`.
     """
 
-    __slots__ = ("_defaults", "_keywords", "_names", "_skip", "_var")
+    __slots__ = ("_all", "_defaults", "_keywords", "_names", "_skip", "_var")
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._names: tuple[str, ...] = ()
+        self._all: frozenset[str] = frozenset()
         self._defaults: dict[str, object] = {}
         self._var: str | None = "args"
         self._keywords: str | None = None
@@ -91,6 +94,7 @@ class Binder:
             self._skip = 1
             positional = positional[1:]
         self._names = tuple(p.name for p in positional)
+        self._all = frozenset(p.name for p in parameters)
         for parameter in parameters[self._skip :]:
             if parameter.kind is parameter.VAR_POSITIONAL:
                 self._var = parameter.name
@@ -98,6 +102,10 @@ class Binder:
                 self._keywords = parameter.name
             elif parameter.default is not parameter.empty:
                 self._defaults[parameter.name] = parameter.default
+
+    def has(self, name: str) -> bool:
+        """Say whether an argument may have this name."""
+        return name in self._all or self._keywords is not None or self._var == "args"
 
     def given(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Return what the caller passed, by name; a call that does not fit, as far as it goes."""
@@ -387,7 +395,7 @@ def _wrap_object(target: Callable[..., Any], make: Make, decorator: str) -> Call
     proxy: Any = kind()
     proxy.__wrapped__ = target
     proxy._make = make  # noqa: SLF001
-    proxy._decorator = decorator  # noqa: SLF001
+    proxy._decorator = decorator
     with contextlib.suppress(TypeError, ValueError):
         proxy.__signature__ = inspect.signature(target)
     return cast("CallableProxy", proxy)
