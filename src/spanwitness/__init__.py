@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spanwitness import errors
+    from spanwitness.capture.agent import agent
     from spanwitness.capture.client import wrap_client
     from spanwitness.capture.content import ContentPolicy
     from spanwitness.capture.context import current_run
-    from spanwitness.capture.decorators import agent, step, tool
     from spanwitness.capture.http_client import http_client
     from spanwitness.capture.instrument import instrument, uninstrument
     from spanwitness.capture.outcomes import record_outcome
     from spanwitness.capture.run import run
+    from spanwitness.capture.step import step, step_scope
+    from spanwitness.capture.step_facts import current_step
+    from spanwitness.capture.threads import ContextThreadPoolExecutor, bind_context
+    from spanwitness.capture.tool import mark_cached, tool, tool_call
     from spanwitness.contracts import Contract
     from spanwitness.live.configure import configure
     from spanwitness.live.detector import Detector
@@ -29,18 +33,24 @@ if TYPE_CHECKING:
 _PLACES = {
     "Claim": "spanwitness.model",
     "ContentPolicy": "spanwitness.capture.content",
+    "ContextThreadPoolExecutor": "spanwitness.capture.threads",
     "Contract": "spanwitness.contracts",
     "Detector": "spanwitness.live.detector",
     "Witness": "spanwitness.live.witness",
-    "agent": "spanwitness.capture.decorators",
+    "agent": "spanwitness.capture.agent",
+    "bind_context": "spanwitness.capture.threads",
     "configure": "spanwitness.live.configure",
     "current_run": "spanwitness.capture.context",
+    "current_step": "spanwitness.capture.step_facts",
     "http_client": "spanwitness.capture.http_client",
     "instrument": "spanwitness.capture.instrument",
+    "mark_cached": "spanwitness.capture.tool",
     "record_outcome": "spanwitness.capture.outcomes",
     "run": "spanwitness.capture.run",
-    "step": "spanwitness.capture.decorators",
-    "tool": "spanwitness.capture.decorators",
+    "step": "spanwitness.capture.step",
+    "step_scope": "spanwitness.capture.step",
+    "tool": "spanwitness.capture.tool",
+    "tool_call": "spanwitness.capture.tool",
     "uninstrument": "spanwitness.capture.instrument",
     "wrap_client": "spanwitness.capture.client",
 }
@@ -48,20 +58,26 @@ _PLACES = {
 __all__ = [
     "Claim",
     "ContentPolicy",
+    "ContextThreadPoolExecutor",
     "Contract",
     "Detector",
     "Witness",
     "__version__",
     "agent",
+    "bind_context",
     "configure",
     "current_run",
+    "current_step",
     "errors",
     "http_client",
     "instrument",
+    "mark_cached",
     "record_outcome",
     "run",
     "step",
+    "step_scope",
     "tool",
+    "tool_call",
     "uninstrument",
     "wrap_client",
 ]

@@ -6,12 +6,15 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _CONFIG = """
 receivers:
@@ -94,7 +97,9 @@ def jaeger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jaeger]:
     config.write_text(_CONFIG.format(grpc=grpc, http=http, query=query, query_grpc=query_grpc))
     with (home / "log").open("w") as log:
         process = subprocess.Popen([binary, "--config", config], stdout=log, stderr=log, cwd=home)
-    found = Jaeger(f"http://127.0.0.1:{grpc}", f"http://127.0.0.1:{http}", f"http://127.0.0.1:{query}")
+    found = Jaeger(
+        f"http://127.0.0.1:{grpc}", f"http://127.0.0.1:{http}", f"http://127.0.0.1:{query}"
+    )
     try:
         deadline = time.monotonic() + 30
         while True:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 
@@ -175,7 +176,7 @@ def test_a_fork_without_grpcs_fork_support_fails_at_once_and_says_what_to_do():
         text=True,
         timeout=30,
         check=False,
-        env={"GRPC_ENABLE_FORK_SUPPORT": "0"},
+        env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"},
     )
     assert done.stdout.startswith("failed"), done.stderr
     assert "GRPC_ENABLE_FORK_SUPPORT=1" in done.stdout

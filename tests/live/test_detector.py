@@ -133,7 +133,7 @@ def test_what_comes_after_the_root_is_judged_again_and_becomes_a_verdict_span(ap
             late = app.tool("web_search")
         late.end()
     (verdict,) = app.verdicts()
-    root = next(s for s in app.spans() if s.name == "answer")
+    root = next(s for s in app.spans() if s.name == "invoke_workflow answer")
     assert verdict.parent.span_id == root.context.span_id
     assert verdict.attributes["spanwitness.rule.id"] == "forbidden_tool"
     assert verdict.attributes["spanwitness.run_id"] == run.id
@@ -149,7 +149,7 @@ def test_a_nested_run_is_judged_by_itself_and_counts_for_its_parent(app, no_web)
             pass
         with sw.run("inner"):
             app.tool("web_search").end()
-    by_name = {s.name: s.attributes for s in app.spans()}
+    by_name = {s.name.removeprefix("invoke_workflow "): s.attributes for s in app.spans()}
     assert by_name["clean"]["spanwitness.flagged"] is False
     assert by_name["inner"]["spanwitness.flagged"] is True
     assert by_name["outer"]["spanwitness.flagged"] is True
@@ -160,7 +160,7 @@ def test_a_sub_agent_of_another_instrumentation_gets_its_verdict_span(app, no_we
     app.configure(no_web)
     with sw.run("outer"), app.agent() as helper:
         app.tool("web_search").end()
-    root = next(s for s in app.spans() if s.name == "outer")
+    root = next(s for s in app.spans() if s.name == "invoke_workflow outer")
     assert root.attributes["spanwitness.flagged"] is True
     (verdict,) = app.verdicts()
     assert verdict.parent.span_id == helper.context.span_id
@@ -315,7 +315,7 @@ def test_a_rule_that_raises_costs_the_caller_nothing_and_is_told(app, lenient, m
         app.tool("x").end()
     assert app.verdicts() == []
     assert sum(faults().values()) == 2
-    assert {s.name for s in app.spans()} >= {"ours", "invoke_agent helper"}
+    assert {s.name for s in app.spans()} >= {"invoke_workflow ours", "invoke_agent helper"}
 
 
 def test_a_sink_that_raises_is_contained_and_the_others_are_served(app, lenient):
@@ -386,7 +386,7 @@ def test_runs_in_many_threads_are_judged_each_by_itself(no_web):
     assert witness.flush(5)
     roots = [s for s in exporter.get_finished_spans() if s.parent is None]
     flags = {s.name: s.attributes["spanwitness.flagged"] for s in roots}
-    assert flags == {f"run {n}": bool(n % 2) for n in range(16)}
+    assert flags == {f"invoke_workflow run {n}": bool(n % 2) for n in range(16)}
 
 
 def test_memory_stays_bounded_and_a_run_that_lost_spans_is_incomplete():

@@ -9,11 +9,11 @@ the model can be overridden by name; what is given explicitly is left alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from spanwitness.contracts import Contract
 from spanwitness.model import (
     ChatCall,
     Delivery,
@@ -32,7 +32,12 @@ from spanwitness.model import (
     ToolDefinition,
     ToolRequest,
     ToolResultPart,
+    Verdict,
 )
+from spanwitness.rules.engine import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 Item: TypeAlias = ChatCall | ToolCall | Step | Discovery | Submission
 SAME: Any = object()
@@ -47,7 +52,7 @@ def offer(name: str, /, *, side: str = "client", **properties: object) -> ToolDe
 
 
 def call(
-    name: str, /, *, id: str | None = SAME, side: str = "client", source: str = "structured",
+    name: str, /, *, id: str | None = SAME, side: str = "client", source: str = "structured",  # noqa: A002
     arguments: object = SAME, **keywords: object,
 ) -> ToolRequest:  # fmt: skip
     """A call in a reply. Its id is `call_<name>` unless given."""
@@ -92,7 +97,7 @@ def assistant(*parts: str | Part) -> Message:
     return says("assistant", *parts)
 
 
-def result(value: object, /, *, id: str | None, name: str | None = None, **fields: Any) -> Message:
+def result(value: object, /, *, id: str | None, name: str | None = None, **fields: Any) -> Message:  # noqa: A002
     """A tool message that carries a result."""
     text = value if isinstance(value, str) else json.dumps(value)
     parts = fields.pop("parts", (TextPart(text=text),))
@@ -100,14 +105,14 @@ def result(value: object, /, *, id: str | None, name: str | None = None, **field
 
 
 def chat(
-    says: str | Mapping[str, object] | None = None,  # noqa: A002
+    says: str | Mapping[str, object] | None = None,
     *,
     calls: Iterable[ToolRequest] = (),
     thinks: str | None = None,
     offers: Iterable[ToolDefinition | str] | None = (),
     given: Iterable[Message] | None = None,
-    choice: ToolChoice | None = SAME,  # noqa: A002
-    format: OutputFormat | None = SAME,  # noqa: A002
+    choice: ToolChoice | None = SAME,
+    format: OutputFormat | None = SAME,
     **fields: Any,
 ) -> ChatCall:
     """A model call; a mapping as `says` is a JSON answer.
@@ -149,7 +154,7 @@ def chat(
 
 
 def tool(
-    name: str, /, *, gives: object = SAME, error: str | None = None, id: str | None = SAME,
+    name: str, /, *, gives: object = SAME, error: str | None = None, id: str | None = SAME,  # noqa: A002
     arguments: object = SAME, fields: Mapping[str, Any] | None = None, **keywords: object,
 ) -> ToolCall:  # fmt: skip
     """An execution seen as a span, linked to `call_<name>` unless another id is given.
@@ -190,6 +195,13 @@ def submission(answer: object = None, **fields: Any) -> Submission:
     return Submission(span_id="", answer=answer, has_answer=answer is not None, **fields)
 
 
+def contract(*expect: Mapping[str, Any], **fields: Any) -> Contract:
+    """A contract of the given clauses."""
+    return Contract.model_validate(
+        {"contract": "test", "version": "1", "expect": list(expect), **fields}
+    )
+
+
 def run(*items: Item, prompt: str = "Please help.", **fields: Any) -> Run:
     """A run of the given things in their order, complete and with content on.
 
@@ -218,6 +230,11 @@ def run(*items: Item, prompt: str = "Please help.", **fields: Any) -> Run:
     }
     values["has_final"] = fields.get("final_text", values["final_text"]) is not None
     return Run(**(values | fields))
+
+
+def judge(rule: str, of: Run, /, *contracts: Contract) -> Verdict:
+    """The verdict of one built-in rule."""
+    return next(v for v in evaluate(of, contracts).verdicts if v.rule == rule)
 
 
 def without_content(of: Run, /) -> Run:

@@ -50,9 +50,10 @@ CALLS = {
     "mistral list": f"[TOOL_CALLS][{BARE}]",
     "mistral name": f"[TOOL_CALLS]read_file[ARGS]{PATH}",
     "mistral name and json": f"[TOOL_CALLS]read_file{PATH}",
-    "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n"
-    f"```json\n{PATH}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-    "deepseek 3.1": f"<｜tool▁call▁begin｜>read_file<｜tool▁sep｜>{PATH}<｜tool▁call▁end｜>",
+    # Full-width bars and low blocks, as the model writes them.
+    "deepseek": "<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>read_file\n"
+    f"```json\n{PATH}\n```<\uff5ctool\u2581call\u2581end\uff5c><\uff5ctool\u2581calls\u2581end\uff5c>",
+    "deepseek 3.1": f"<\uff5ctool\u2581call\u2581begin\uff5c>read_file<\uff5ctool\u2581sep\uff5c>{PATH}<\uff5ctool\u2581call\u2581end\uff5c>",
     "glm": "<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n"
     "</tool_call>",
     "harmony": "<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>"
@@ -151,17 +152,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_text_takes_linear_time(text):
-    half = text[: len(text) // 2]
-    times = []
-    for one in (half, text):
-        one = f"{one} read_file"
-        start = time.thread_time()
-        find_calls(one, TOOLS)
-        times.append(time.thread_time() - start)
+def test_hostile_text_does_not_take_quadratic_time(text):
+    start = time.thread_time()
+    find_calls(f"{text} read_file", TOOLS)
 
-    # Quadratic time would be four times, and seconds for these lengths.
-    assert times[1] < max(3.2 * times[0], 0.25), times
+    # Linear: milliseconds. Quadratic in these lengths: minutes.
+    assert time.thread_time() - start < 3
 
 
 @given(st.text(alphabet="<>[]{}\"'`:,\n =/|_toolcalreadfiepathmnrgus", max_size=300))
