@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from spanwitness.export.repair import attributes_of
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
 
@@ -71,7 +72,7 @@ class Trace:
             span
             for span in spans
             if _is_below(span.context.span_id, parents, below)
-            or (run_id is not None and (span.attributes or {}).get(names.RUN_ID) == run_id)
+            or (run_id is not None and attributes_of(span).get(names.RUN_ID) == run_id)
         ]
 
     def is_accounted_for(self) -> bool:
@@ -116,12 +117,15 @@ def _is_below(span_id: int, parents: dict[int, int], below: dict[int, bool]) -> 
 
 def is_agentic(span: ReadableSpan) -> bool:
     """Say whether a span is of an agent, a model call or a tool, in any dialect."""
-    return any(key.startswith(_PREFIXES) for key in span.attributes or ())
+    return any(key.startswith(_PREFIXES) for key in attributes_of(span))
 
 
 def is_agent(span: ReadableSpan) -> bool:
-    """Say whether a span is a whole agent or workflow."""
-    return (span.attributes or {}).get(gen_ai.OPERATION_NAME) in _AGENTS
+    """Say whether a span is a whole agent or workflow, named as the conventions have it."""
+    return (
+        span.name.startswith("invoke_")
+        and attributes_of(span).get(gen_ai.OPERATION_NAME) in _AGENTS
+    )
 
 
 class TraceBuffer:
@@ -159,20 +163,22 @@ class TraceBuffer:
         return list(self._traces.values())
 
     def start(self, span: Span) -> Trace | None:
-        """Take note that a span started and return its trace; `None` when that is done with."""
+        """Take note that a span started; return its trace when that is new here."""
         context = span.context
-        parent = span.parent
-        is_local_root = parent is None or parent.is_remote
-        trace = self._traces.get(context.trace_id)
-        if trace is None:
-            if not is_local_root and context.trace_id in self._finished:
-                return None
-            trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
-            if len(self._traces) > self._max_traces:
-                self._evict()
         agent = is_agent(span)
+        trace = self._traces.get(context.trace_id)
+        if trace is not None:
+            trace.n_agents += agent
+            trace.open[context.span_id] = agent
+            return None
+        parent = span.parent
+        if parent is not None and not parent.is_remote and context.trace_id in self._finished:
+            return None
+        trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
         trace.n_agents += agent
         trace.open[context.span_id] = agent
+        if len(self._traces) > self._max_traces:
+            self._evict()
         return trace
 
     def end(self, span: ReadableSpan) -> Trace | None:
@@ -185,6 +191,7 @@ class TraceBuffer:
                 return None
             # It started before we were there.
             trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
+        trace.open.pop(context.span_id, None)
         if len(trace.spans) < self._max_per_trace:
             trace.spans.append(span)
             self._n_spans += 1
@@ -193,8 +200,12 @@ class TraceBuffer:
         else:
             trace.n_dropped += 1
             self.n_evicted += 1
-        trace.open.pop(context.span_id, None)
         return trace
+
+    def is_open(self, span: ReadableSpan) -> bool:
+        """Say whether a span that ends now was seen to start."""
+        trace = self._traces.get(span.context.trace_id)
+        return trace is not None and span.context.span_id in trace.open
 
     def finish(self, trace_id: int) -> None:
         """Let go of a trace: everything in it has been judged, or it holds nothing to judge."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
+from opentelemetry.sdk.trace import Span as SdkSpan
+
 from spanwitness.guard import guard
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import Span
+    from opentelemetry.trace import Span
 
     from spanwitness.capture.context import RunState
     from spanwitness.live.detector import Detector
@@ -37,7 +39,7 @@ def remove(detector: Detector) -> None:
 def _close(state: RunState, span: Span | None) -> None:
     with guard("live.closing"):
         alive = [found for known in list(_detectors) if (found := known()) is not None]
-        if span is None or not span.is_recording():
+        if not isinstance(span, SdkSpan) or not span.is_recording():
             for detector in alive[:1]:
                 detector.close_unsampled(state)
             return

@@ -108,27 +108,26 @@ class Detector(SpanProcessor):
             if is_judging():
                 self._ignored.append(span.context.trace_id)
                 return
-            self.outlet.learn(span)
             trace = self._buffer.start(span)
-            if trace is not None and trace.processors is None:
+            if trace is not None:
+                self.outlet.learn(span)
                 trace.processors = processors_of(span)
                 trace.lost_before = self._count_lost() if self._count_lost is not None else 0
 
     def on_end(self, span: ReadableSpan) -> None:
         """Keep an ended span, and have its runs judged when they are over."""
         with _end_guard:
-            trace_id = span.context.trace_id
-            if self._is_closed or (self._ignored and trace_id in self._ignored):
+            if self._is_closed or (self._ignored and span.context.trace_id in self._ignored):
                 return
-            if names.RULE_ID in (span.attributes or {}):
-                return
+            if is_judging() and not self._buffer.is_open(span):
+                return  # a verdict of ours; a stream that is collected just now is not
             trace = self._buffer.end(span)
             if trace is None:
                 return
             if not trace.open:
                 self._end_trace(trace)
             elif trace.n_agents and is_agent(span) and not any(trace.open.values()):
-                self._worker.add(trace_id, delay_s=self._grace_s)
+                self._worker.add(trace.trace_id, delay_s=self._grace_s)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Judge every run that is over, and have the sinks take it.

@@ -73,7 +73,7 @@ class Outlet:
         """Give a verdict span to the processors of its provider, past every sampler."""
         target = processors or self._processors or _global_processors()
         if target is not None:
-            with guard("live.outlet.emit"):
+            with guard("live.outlet.emit"), judging():
                 target.on_end(span)
 
     def take(self, judged: Judged) -> None:

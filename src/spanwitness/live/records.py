@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from spanwitness.export.repair import attributes_of
 from spanwitness.model import SpanEvent, SpanRecord
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def to_record(
     """
     context = span.context
     status = span.status
-    attributes = _plain(span.attributes)
+    attributes = _plain(attributes_of(span))
     if extra:
         attributes.update(_plain(extra))
     return SpanRecord(
@@ -48,7 +49,7 @@ def to_record(
         status_message=status.description or "",
         attributes=attributes,
         events=tuple(
-            SpanEvent(name=e.name, time_ns=e.timestamp, attributes=_plain(e.attributes))
+            SpanEvent(name=e.name, time_ns=e.timestamp, attributes=_plain(attributes_of(e)))
             for e in span.events
         ),
         resource=resource_of(span) if resource is None else resource,
@@ -59,7 +60,7 @@ def to_record(
 
 def resource_of(span: ReadableSpan) -> dict[str, object]:
     """Return the attributes of a span's resource."""
-    return _plain(span.resource.attributes)
+    return _plain(attributes_of(span.resource))
 
 
 def _plain(attributes: Mapping[str, object] | None) -> dict[str, object]:

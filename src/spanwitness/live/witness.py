@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness import guard
 from spanwitness.capture import defaults, spans
+from spanwitness.capture.context import before_flush
 from spanwitness.export.lifecycle import Lifecycle
 from spanwitness.export.losses import Losses
 
@@ -94,6 +95,9 @@ class Witness:
         if self.provider is None or self.detector is None:
             return True
         deadline = monotonic() + timeout_s
+        for settle in before_flush:
+            with guard.guard("live.witness.settle"):
+                settle()
         is_done = self.detector.force_flush(int(timeout_s * 1000))
         left_s = max(0.0, deadline - monotonic())
         if self._processor is not None:
