@@ -22,6 +22,7 @@ from tests.capture.witnessing import watching
 from spanwitness.capture.client import wrap_client
 from spanwitness.capture.content import ContentPolicy
 from spanwitness.capture.instrument import instrument, uninstrument
+from spanwitness.capture.tool import tool_call
 from spanwitness.model import ToolRequest
 
 SERVER = str(Path(__file__).with_name("mcp_pages_server.py"))
@@ -200,6 +201,16 @@ async def test_the_models_call_is_claimed_and_its_result_held():
     assert span.attributes["gen_ai.tool.call.id"] == "call_1"
     assert span.attributes["spanwitness.tool.link"] == "exact"
     assert held.value["text"] == "250 mA"
+
+
+async def test_the_call_that_a_loop_names_is_taken():
+    with watching() as seen:
+        async with in_memory() as client:
+            with tool_call("call_9"):
+                await client.call_tool("read_page", {"page": 2})
+        (span,) = seen.named("execute_tool")
+    assert span.attributes["gen_ai.tool.call.id"] == "call_9"
+    assert span.attributes["spanwitness.tool.link"] == "explicit"
 
 
 async def test_with_content_off_neither_arguments_nor_results_leave():

@@ -16,10 +16,9 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from pydantic import BaseModel
 from tests.capture.witnessing import ASK, ASK_WITH_TOOLS, calls_of, watching
 
-from spanwitness.capture import retries
 from spanwitness.capture.client import wrap_client
 from spanwitness.capture.content import ContentPolicy
-from spanwitness.capture.context import Returned, claim_anywhere
+from spanwitness.capture.context import Returned, before_flush, claim_anywhere
 from spanwitness.errors import SettingsError
 from spanwitness.model import Delivery
 from spanwitness.testing import ScriptedProvider, call, error, raw, reply, text, think
@@ -548,5 +547,6 @@ def test_waiting_retries_are_settled_by_a_flush(monkeypatch):
         with client_of(p, max_retries=0) as client, pytest.raises(openai.InternalServerError):
             client.chat.completions.create(**ASK)
         assert seen.named("chat") == []
-        retries.settle_all()
+        for settle in before_flush:
+            settle()
         assert len(seen.named("chat")) == 1

@@ -245,6 +245,9 @@ def boards() -> list[Board]:
     """Return the live boards of this process."""
     return list(_boards)
 
+before_flush: list[Callable[[], None]] = []
+"""Called before spans are flushed: what waits to end (for a retry that may not come) is settled."""
+
 
 def claim_anywhere(name: str, arguments: Mapping[str, object]) -> CallClaim:
     """Claim a call for a tool that runs outside every context (a bare thread pool).

@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from spanwitness.capture import defaults, mcp_values, spans
 from spanwitness.capture.content import digest_content, encode
-from spanwitness.capture.context import Returned, ambient_board, current_run
+from spanwitness.capture.context import (
+    CallClaim,
+    ambient_board,
+    claim_anywhere,
+    current_run,
+)
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.plain import type_name
+from spanwitness.capture.results import Outcome, hold
+from spanwitness.capture.tool_call import explicit_call
 from spanwitness.guard import guard
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as sw
@@ -27,7 +34,7 @@ from spanwitness.semconv import spanwitness as sw
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from spanwitness.capture.content import ContentPolicy
+    from spanwitness.capture.content import ContentPolicy, Encoded
     from spanwitness.capture.context import Board, RunState
 
     Method = Callable[..., Awaitable[Any]]
@@ -189,6 +196,16 @@ def _calling(watched: _Watched, method: Method) -> Method:
     return call_tool
 
 
+def _claim(state: RunState | None, name: str, bound: Mapping[str, object]) -> CallClaim:
+    explicit = explicit_call()
+    if explicit is not None and not explicit.is_taken:
+        explicit.is_taken = True
+        if state is not None:
+            return state.board.claim_id(explicit.call_id)
+        return CallClaim(explicit.call_id, "explicit")
+    return claim_anywhere(name, bound) if state is None else state.board.claim(name, bound)
+
+
 class _ToolCall:
     """One `tools/call` and its span."""
 
@@ -198,7 +215,7 @@ class _ToolCall:
         self.policy = _policy(state).for_tool(name)
         self.board: Board = ambient_board if state is None else state.board
         bound = arguments if isinstance(arguments, Mapping) else {}
-        claim = self.board.claim(name, bound)
+        claim = _claim(state, name, bound)
         self.call_id = claim.call_id
         attributes: spans.Attributes = {
             gen_ai.OPERATION_NAME: gen_ai.EXECUTE_TOOL,
@@ -222,7 +239,7 @@ class _ToolCall:
             with guard("capture.mcp.arguments"):
                 self._put(gen_ai.TOOL_CALL_ARGUMENTS, sw.TOOL_ARGUMENTS_DIGEST, dict(bound))
 
-    def _put(self, key: str, digest_key: str, value: object) -> None:
+    def _put(self, key: str, digest_key: str, value: object) -> Encoded:
         encoded = encode(value, self.policy)
         if encoded.text is not None:
             self.found[key] = encoded.text
@@ -230,32 +247,26 @@ class _ToolCall:
             self.found[digest_key] = encoded.digest
         self.marked.append(Mark(key, encoded))
         self.found |= marks(self.marked)
+        return encoded
 
     def returned(self, result: object) -> None:
         """Take what the server sent back."""
         seen = mcp_values.read_result(result)
         if seen is None:
             return  # not a result yet: the server asks for more input
-        outcome = "error" if seen.is_error else "empty" if seen.is_empty else "value"
+        outcome: Outcome = "error" if seen.is_error else "empty" if seen.is_empty else "value"
         self.found[sw.TOOL_OUTCOME] = outcome
         if seen.is_error:
             self.found[gen_ai.ERROR_TYPE] = "tool_error"
             if seen.text:
                 self.found[sw.TOOL_ERROR_DIGEST] = digest_content(seen.text, self.policy)
             self.handle.mark("error", "tool_error")
-        if self.handle.is_recording:
-            self._put(gen_ai.TOOL_CALL_RESULT, sw.TOOL_RESULT_DIGEST, seen.value)
-            self.found[sw.TOOL_RESULT_CHARS] = seen.size_chars
+        if not self.handle.is_recording:
+            return
+        encoded = self._put(gen_ai.TOOL_CALL_RESULT, sw.TOOL_RESULT_DIGEST, seen.value)
+        self.found[sw.TOOL_RESULT_CHARS] = encoded.chars
         if self.call_id is not None:
-            held = Returned(
-                name=self.name,
-                value=seen.value,
-                part_types=seen.part_types,
-                is_error=seen.is_error,
-                is_empty=seen.is_empty,
-                size_chars=seen.size_chars,
-            )
-            self.board.hold(self.call_id, held)
+            hold(self.board, self.call_id, self.name, seen.value, encoded, outcome)
 
     def failed(self, error: BaseException) -> None:
         """Take an exception: a protocol error, a lost connection, a cancellation."""

@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 _DEFINITIONS_CAP_FACTOR = 8
-_MODALITIES = {"text": "text", "image": "image", "audio": "audio"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +36,6 @@ class ToolResult:
 
     value: object
     """Plain JSON: the structured content, one text, or the list of blocks (without binary data)."""
-    part_types: tuple[str, ...]
-    size_chars: int
     text: str
     """All its text."""
     is_error: bool
@@ -76,12 +73,9 @@ def read_result(result: object) -> ToolResult | None:
         value = texts[0]
     else:
         value = [_plain(block) for block in content]
-    sizes = [len(str(getattr(block, "data", ""))) for block in content]
     text = "\n".join(texts)
     return ToolResult(
         value=value,
-        part_types=tuple(_modality(block) for block in content) or ("text",),
-        size_chars=len(text) + sum(sizes),
         text=text,
         is_error=bool(_first(result, "is_error", "isError")),
         is_empty=_is_empty(structured, text, has_media=len(texts) < len(content)),
@@ -104,12 +98,6 @@ def _text(block: object) -> str | None:
         block = getattr(block, "resource", None)
     text = getattr(block, "text", None)
     return text if isinstance(text, str) else None
-
-
-def _modality(block: object) -> str:
-    if _text(block) is not None:
-        return "text"
-    return _MODALITIES.get(str(getattr(block, "type", "")), "file")
 
 
 def _plain(block: object) -> dict[str, object]:

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from spanwitness.capture.chat_span import ChatSpan, Target
+from spanwitness.capture.context import before_flush
 from spanwitness.guard import guard
 
 if TYPE_CHECKING:
@@ -101,3 +102,6 @@ def _sweep() -> None:
                 _settle(call)
     if _waiting:
         _sweep_later()
+
+
+before_flush.append(settle_all)
