@@ -25,6 +25,14 @@ TOOLS = (READ_FILE, PING)
 PATH = '{"path": "a.txt"}'
 BARE = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
 
+
+def deepseek(call):
+    """Write the markers of DeepSeek, with their full-width bars and low blocks."""
+    call = call.replace("{sep}", "<|tool_sep|>")
+    written = f"<|tool_call_begin|>{call}<|tool_call_end|>".replace("_", "\u2581")
+    return written.replace("|", "\uff5c").replace("read\u2581file", "read_file")
+
+
 CALLS = {
     "hermes xml": "<tool_call>\n<function=read_file>\n<parameter=path>a.txt</parameter>\n"
     "</function>\n</tool_call>",
@@ -50,10 +58,8 @@ CALLS = {
     "mistral list": f"[TOOL_CALLS][{BARE}]",
     "mistral name": f"[TOOL_CALLS]read_file[ARGS]{PATH}",
     "mistral name and json": f"[TOOL_CALLS]read_file{PATH}",
-    # Full-width bars and low blocks, as the model writes them.
-    "deepseek": "<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>read_file\n"
-    f"```json\n{PATH}\n```<\uff5ctool\u2581call\u2581end\uff5c><\uff5ctool\u2581calls\u2581end\uff5c>",
-    "deepseek 3.1": f"<\uff5ctool\u2581call\u2581begin\uff5c>read_file<\uff5ctool\u2581sep\uff5c>{PATH}<\uff5ctool\u2581call\u2581end\uff5c>",
+    "deepseek": deepseek(f"function{{sep}}read_file\n```json\n{PATH}\n```"),
+    "deepseek 3.1": deepseek(f"read_file{{sep}}{PATH}"),
     "glm": "<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n"
     "</tool_call>",
     "harmony": "<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>"

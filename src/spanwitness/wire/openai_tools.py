@@ -49,7 +49,7 @@ def read_definitions(tools: object) -> tuple[ToolDefinition, ...]:
 def _read_definition(tool: dict[str, object]) -> tuple[ToolDefinition, ...]:
     kind = text(tool.get("type"))
     # Chat completions nest the definition under its type, Responses does not.
-    nested = tool.get(kind) if kind is not None else tool.get("function")
+    nested = tool.get("function") if kind is None else tool.get(kind, tool.get("function"))
     inner = nested if isinstance(nested, dict) else tool
     name = text(inner.get("name"))
     is_deferred = tool.get("defer_loading") is True or inner.get("defer_loading") is True
