@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -145,3 +147,15 @@ def test_a_file_that_cannot_be_read_is_a_rule_error_with_its_path(tmp_path: Path
 def test_version_has_no_silent_coercion() -> None:
     assert isinstance(loads(HEAD), Contract)
     assert 'write "1.0"' in message("contract: x\nversion: 1.0\n")
+
+
+def test_names_of_the_package_load_when_they_are_asked_for() -> None:
+    script = (
+        "import sys, spanwitness.rules.engine\n"
+        "assert not {'pydantic', 'yaml', 'jsonschema'} & set(sys.modules)\n"
+        "from spanwitness import contracts\n"
+        "contracts.loads\n"
+        "assert callable(contracts.load) and callable(contracts.loads)\n"
+        "assert set(dir(contracts)) >= {'Clause', 'Contract', 'When', 'load'}\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

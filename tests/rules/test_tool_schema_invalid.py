@@ -62,3 +62,10 @@ def test_definitions_that_are_not_recorded_are_not_assessed() -> None:
 
 def test_a_run_without_tools_is_not_applicable() -> None:
     assert tool_schema_invalid.check(Facts(run(chat("x")))).word == "not_applicable"
+
+
+def test_a_run_that_says_it_went_without_tools_is_an_error() -> None:
+    bad = ToolDefinition(name="ping", parameters={"type": "null"})
+    assert tool_schema_invalid.check(Facts(run(chat("Hi.", offers=[bad])))).severity is None
+    denied = run(chat("I cannot use tools.", offers=[bad]))
+    assert tool_schema_invalid.check(Facts(denied)).severity == "error"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwitness.rules import wording
+from spanwitness.rules.replies import reply_texts
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import OFFERS
 
@@ -19,7 +21,8 @@ def tool_schema_invalid(facts: Facts) -> Outcome:
 
     Claims: Some offered tool declares its arguments as something else than an object (a null
         type, a list, a boolean schema). Some servers then ignore the whole list of tools without
-        an error.
+        an error. `error` when no tool was used although tools were due, or the answer says that
+        none can be used.
     Needs: The offered definitions, which stand in the trace when content is on.
     Not assessed when: No offered definition carries its schema.
     Can be wrong: Servers that repair such a schema work all the same; deeper faults of a schema
@@ -45,12 +48,22 @@ def tool_schema_invalid(facts: Facts) -> Outcome:
             " whole list of tools because of it.",
             span_ids=tuple(dict.fromkeys(seen.values())),
             evidence={"tools": list(names)},
+            severity="error" if _went_without(facts) else None,
         )
     if has_schema:
         return facts.nothing_found
     if all(chat.offered == () for chat in facts.run.chats):
         return facts.no_subject
     return not_assessed("The trace does not hold the parameter schemas of the offered tools.")
+
+
+def _went_without(facts: Facts) -> bool:
+    """Say whether no tool was used although tools were due, or the answer says that none can be."""
+    if facts.used_evidence or not facts.stands_as_success:
+        return False
+    return facts.due.word == "yes" or any(
+        wording.denies_tools(text) for chat in facts.offering for text in reply_texts(chat) or ()
+    )
 
 
 def _is_object(parameters: dict[str, object] | bool) -> bool:  # noqa: FBT001
