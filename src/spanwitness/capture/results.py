@@ -20,7 +20,7 @@ _CANCELS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, Genera
 
 
 def is_empty(value: object) -> bool:
-    """Say whether a result holds nothing: `None`, `""`, `[]`, `{}`, `()`; 0 and False are values."""
+    """Say whether a result holds nothing: `None`, `""`, `[]`, `{}`; 0 and False are values."""
     return value is None or (type(value) in _CONTAINERS and not value)
 
 

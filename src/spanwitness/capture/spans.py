@@ -161,6 +161,8 @@ class Handle:
     is_ended: bool = False
     events: tuple[SpanEvent, ...] = ()
     """Kept in an unsampled run only."""
+    pending: Attributes
+    """Attributes that wait for the first `write`."""
 
     def __init__(self, name: str, state: RunState | None, attributes: Attributes) -> None:
         self.name = name
@@ -174,22 +176,28 @@ class Handle:
             self.start_ns = state.anchor_ns + mono
 
     def open(self, kind: SpanKind = SpanKind.INTERNAL, parent: Context | None = None) -> None:
-        """Start the span itself. `start` does it; only subclasses call it."""
+        """Start the span itself. `start` does it; subclasses call it inside a guard, then `write`.
+
+        Sequence number and run id are no matter of a sampler: they wait in `pending`, so that a
+        subclass can write them together with others.
+        """
         state = self.state
-        _open[id(self)] = self
         if state is not None:
-            self.attributes[spanwitness.SEQ] = state.next_seq()
-            self.attributes[spanwitness.RUN_ID] = state.run_id
+            self.pending = {spanwitness.SEQ: state.next_seq(), spanwitness.RUN_ID: state.run_id}
             if not state.is_recording:
                 self.structural_id = f"{next(_ids):016x}"
                 self.parent_id = _structural_parent.get()
+                _open[id(self)] = self
                 return
-        with _start_guard:
-            name = self.name
-            if not name.isascii():
-                self.name = name = clean(name)
-            if parent is None:
-                parent = otel_context.get_current()
+        else:
+            self.pending = {}
+        _open[id(self)] = self
+        name = self.name
+        if not name.isascii():
+            self.name = name = clean(name)
+        if parent is None:
+            parent = otel_context.get_current()
+        try:
             tracer = _tracer or _resolve()
             otel = tracer.start_span(name, parent, kind, self.attributes, None, self.start_ns)
             self.otel = otel
@@ -198,8 +206,9 @@ class Handle:
                 self.context = otel_trace.set_span_in_context(otel, parent)
             elif otel.get_span_context().is_valid:
                 self.context = otel_trace.set_span_in_context(otel, parent)
-        if not self.is_recording and state is not None and state.span is not None:
-            state.mark_incomplete("unsampled_spans")
+        finally:
+            if not self.is_recording and state is not None and state.span is not None:
+                state.mark_incomplete("spans_lost" if self.otel is None else "unsampled_spans")
 
     def make_structural(self) -> None:
         """Keep this span, which was not sampled, as a structural record (the root of its run)."""
@@ -223,11 +232,12 @@ class Handle:
             type(bounded) is BoundedAttributes
             and bounded.max_value_len is None
             and not bounded._immutable  # noqa: SLF001
-            and (bounded.maxlen is None or len(bounded) + len(attributes) <= bounded.maxlen)
         ):
-            bounded._dict.update(attributes)  # noqa: SLF001
-        else:
-            self.set(attributes)
+            held = bounded._dict  # noqa: SLF001
+            if bounded.maxlen is None or len(held) + len(attributes) <= bounded.maxlen:
+                held.update(attributes)
+                return
+        self.set(attributes)
 
     @property
     def span_id(self) -> str:
@@ -332,8 +342,6 @@ class Handle:
         state = self.state
         if state is not None:
             state.count_end()
-        if end_ns is None:
-            end_ns = self.now_ns()
         if self.is_recording:
             otel = self.otel
             with _end_guard:
@@ -342,11 +350,13 @@ class Handle:
                     return
                 if attributes:
                     otel.set_attributes(attributes)  # type: ignore[union-attr]
+                if end_ns is None:
+                    end_ns = self.start_ns + monotonic_ns() - self.start_mono
                 otel.end(end_ns)  # type: ignore[union-attr]
         elif state is not None and not state.is_recording:
             if attributes:
                 self.attributes.update(attributes)
-            self._keep_record(state, end_ns)
+            self._keep_record(state, self.now_ns() if end_ns is None else end_ns)
 
     def _keep_record(self, state: RunState, end_ns: int) -> None:
         if len(state.records) >= _MAX_RECORDS:
@@ -400,7 +410,9 @@ def start(
     if not is_on:
         return Handle(name, None, attributes)
     handle = Handle(name, state, attributes)
-    handle.open(_KINDS[kind], parent)
+    with _start_guard:
+        handle.open(_KINDS[kind], parent)
+    handle.write(handle.pending)
     return handle
 
 

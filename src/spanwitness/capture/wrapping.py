@@ -394,7 +394,7 @@ def _wrap_object(target: Callable[..., Any], make: Make, decorator: str) -> Call
     kind = type(type(target).__name__, (CallableProxy,), {"__call__": call})
     proxy: Any = kind()
     proxy.__wrapped__ = target
-    proxy._make = make  # noqa: SLF001
+    proxy._make = make
     proxy._decorator = decorator
     with contextlib.suppress(TypeError, ValueError):
         proxy.__signature__ = inspect.signature(target)
