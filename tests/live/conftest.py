@@ -20,7 +20,8 @@ def fresh(monkeypatch, tmp_path):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SPANWITNESS_STATE_DIR", str(tmp_path / "state"))
     guard.set_strict(True)
-    before = sum(guard.faults().values())
+    counts = guard._counts
+    before = sum(counts.values())
     yield
     guard.set_strict(False)
     current = configuring._current
@@ -28,7 +29,7 @@ def fresh(monkeypatch, tmp_path):
         current[1].shutdown()
     configuring._current = None
     _forget_global_providers()
-    assert sum(guard.faults().values()) == before, guard.faults()
+    assert sum(counts.values()) == before, counts
 
 
 @pytest.fixture

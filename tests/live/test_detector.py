@@ -235,7 +235,7 @@ def test_it_comes_without_being_asked_for(app, no_web):
     end = time.monotonic() + 5
     while len(app.spans()) < 3 and time.monotonic() < end:
         time.sleep(0.01)
-    assert app.spans()[-1].name == "verdict forbidden_tool"
+    assert "verdict forbidden_tool" in [s.name for s in app.spans()]
 
 
 def test_a_foreign_run_waits_for_what_is_still_open_below_it(app, no_web):
@@ -270,7 +270,7 @@ def test_an_agent_inside_a_request_is_judged_before_the_request_ends(app, no_web
         end = time.monotonic() + 5
         while len(app.spans()) < 3 and time.monotonic() < end:
             time.sleep(0.01)
-        assert app.spans()[-1].name == "verdict forbidden_tool"
+        assert "verdict forbidden_tool" in [s.name for s in app.spans()]
     assert len(app.verdicts()) == 1
 
 
@@ -314,7 +314,11 @@ def test_a_rule_that_raises_costs_the_caller_nothing_and_is_told(app, lenient, m
     with app.agent():
         app.tool("x").end()
     assert app.verdicts() == []
-    assert sum(faults().values()) == 2
+    assert set(faults()) == {"live.closing", "live.worker"}
+    root = next(s for s in app.spans() if s.name == "invoke_workflow ours")
+    assert root.attributes["spanwitness.internal_errors"] == 1
+    assert root.attributes["spanwitness.complete"] is False
+    assert len(app.detector._buffer) == 0
     assert {s.name for s in app.spans()} >= {"invoke_workflow ours", "invoke_agent helper"}
 
 

@@ -14,6 +14,8 @@ from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from spanwitness.findings.judged import FindingKey
@@ -44,18 +46,17 @@ class Trace:
     """What this process saw of one trace."""
 
     __slots__ = (
-        "judged", "lost_before", "n_agents", "n_dropped", "open", "processors", "spans", "trace_id",
+        "judged", "lost_before", "n_dropped", "open", "processors", "spans", "trace_id",
     )  # fmt: skip
 
     def __init__(self, trace_id: int) -> None:
         self.trace_id = trace_id
         self.spans: list[ReadableSpan] = []
         """Ended ones, in the order in which they ended."""
-        self.open: dict[int, bool] = {}
-        """Ids of the open ones; true for an agent or workflow."""
+        self.open: dict[int, Span] = {}
+        """Those that have not ended, by id."""
         self.judged: dict[int, JudgedRoot] = {}
         """By the span id of the root."""
-        self.n_agents = 0
         self.n_dropped = 0
         """Spans that were not kept because there was no room."""
         self.processors: Processors | None = None
@@ -66,7 +67,7 @@ class Trace:
     def subtree(self, root_id: int, run_id: str | None = None) -> list[ReadableSpan]:
         """Return the ended spans below a span, itself included, and those that name its run."""
         spans = self.spans[:]
-        parents = {s.context.span_id: s.parent.span_id if s.parent else 0 for s in spans}
+        parents = _parents(spans)
         below: dict[int, bool] = {root_id: True, 0: False}
         return [
             span
@@ -75,6 +76,18 @@ class Trace:
             or (run_id is not None and attributes_of(span).get(names.RUN_ID) == run_id)
         ]
 
+    def has_open_below(self, root_id: int) -> bool:
+        """Say whether an agentic span below a span has not ended."""
+        still_open = list(self.open.values())
+        parents = _parents([*self.spans[:], *still_open])
+        below: dict[int, bool] = {root_id: True, 0: False}
+        return any(
+            span.context.span_id != root_id
+            and is_agentic(span)
+            and _is_below(span.context.span_id, parents, below)
+            for span in still_open
+        )
+
     def is_accounted_for(self) -> bool:
         """Say whether every agentic span lies below a run that was judged after the span ended."""
         if not self.judged:
@@ -82,7 +95,7 @@ class Trace:
         if self.n_dropped:
             return False
         spans = self.spans[:]
-        parents = {s.context.span_id: s.parent.span_id if s.parent else 0 for s in spans}
+        parents = _parents(spans)
         for place, span in enumerate(spans):
             if span.context.span_id in self.judged or not is_agentic(span):
                 continue
@@ -101,6 +114,10 @@ class Trace:
                 return root.mark
             span_id = parent
         return None
+
+
+def _parents(spans: Iterable[ReadableSpan]) -> dict[int, int]:
+    return {s.context.span_id: s.parent.span_id if s.parent else 0 for s in spans}
 
 
 def _is_below(span_id: int, parents: dict[int, int], below: dict[int, bool]) -> bool:
@@ -165,18 +182,15 @@ class TraceBuffer:
     def start(self, span: Span) -> Trace | None:
         """Take note that a span started; return its trace when that is new here."""
         context = span.context
-        agent = is_agent(span)
         trace = self._traces.get(context.trace_id)
         if trace is not None:
-            trace.n_agents += agent
-            trace.open[context.span_id] = agent
+            trace.open[context.span_id] = span
             return None
         parent = span.parent
         if parent is not None and not parent.is_remote and context.trace_id in self._finished:
             return None
         trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
-        trace.n_agents += agent
-        trace.open[context.span_id] = agent
+        trace.open[context.span_id] = span
         if len(self._traces) > self._max_traces:
             self._evict()
         return trace
@@ -192,7 +206,7 @@ class TraceBuffer:
             # It started before we were there.
             trace = self._traces.setdefault(context.trace_id, Trace(context.trace_id))
         trace.open.pop(context.span_id, None)
-        if len(trace.spans) < self._max_per_trace:
+        if len(trace.spans) < self._max_per_trace or not trace.open or is_agent(span):
             trace.spans.append(span)
             self._n_spans += 1
             if self._n_spans > self._max_spans:

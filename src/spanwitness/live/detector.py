@@ -126,7 +126,7 @@ class Detector(SpanProcessor):
                 return
             if not trace.open:
                 self._end_trace(trace)
-            elif trace.n_agents and is_agent(span) and not any(trace.open.values()):
+            elif is_agent(span) and not any(is_agent(s) for s in list(trace.open.values())):
                 self._worker.add(trace.trace_id, delay_s=self._grace_s)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -181,18 +181,11 @@ class Detector(SpanProcessor):
         if is_judging():
             return
         trace = self._buffer.get(span.context.trace_id)
-        mark = len(trace.spans) if trace is not None else 0
         own = span.context.span_id
-        resource = resource_of(span)
-        n_lost = self._count_lost_in(trace)
-        span.set_attribute(names.SPANS_LOST, n_lost)
-        if n_lost:
-            state.mark_incomplete("spans_lost")
-        records = [to_record(span, resource=resource, end_ns=time_ns())]
-        below = trace.subtree(own, state.run_id) if trace is not None else []
-        records.extend(to_record(s, resource=resource) for s in below if s.context.span_id != own)
+        mark = len(trace.spans) if trace is not None else 0
+        self._note_holes(state, span, trace)
         with judging():
-            runs = runs_of(records)
+            runs = runs_of(_closing_records(state, span, trace))
             main = _by_root(runs, own) or _by_run_id(runs, state.run_id)
             if main is None:
                 return
@@ -206,6 +199,18 @@ class Detector(SpanProcessor):
             trace.judged[own] = JudgedRoot(mark, set(judged.keyed_findings()))
             self._judge_children(trace, runs, main)
         self.outlet.take(judged)
+
+    def _note_holes(self, state: RunState, span: Span, trace: Trace | None) -> None:
+        """Say on the run what the trace shows of spans that are lost or not yet there."""
+        n_lost = 0
+        if trace is not None:
+            count = self._count_lost
+            n_lost = trace.n_dropped + (count() - trace.lost_before if count is not None else 0)
+            if trace.has_open_below(span.context.span_id):
+                state.mark_incomplete("open_spans")
+        span.set_attribute(names.SPANS_LOST, max(0, n_lost))
+        if n_lost > 0:
+            state.mark_incomplete("spans_lost")
 
     def _judge_children(self, trace: Trace, runs: list[Run], main: Run) -> None:
         """Judge the sub-agents of other instrumentations below a run of ours."""
@@ -234,13 +239,6 @@ class Detector(SpanProcessor):
             self.outlet.emit(verdict)
         self.outlet.take(judged)
 
-    def _count_lost_in(self, trace: Trace | None) -> int:
-        """Return the spans that this process is known to have lost since the trace began."""
-        if trace is None:
-            return 0
-        n_exported = self._count_lost() - trace.lost_before if self._count_lost is not None else 0
-        return max(0, n_exported) + trace.n_dropped
-
     # --- runs of others, and what came late
 
     def _end_trace(self, trace: Trace) -> None:
@@ -254,8 +252,15 @@ class Detector(SpanProcessor):
         if trace is None:
             return
         is_over = not trace.open
+        try:
+            self._judge_ended(trace, is_over=is_over)
+        finally:
+            if is_over and not trace.open:
+                self._buffer.finish(trace_id)
+
+    def _judge_ended(self, trace: Trace, *, is_over: bool) -> None:
+        spans = trace.spans[:]
         with judging():
-            spans = trace.spans[:]
             runs = runs_of(_shared_records(spans))
         ended = {span.context.span_id for span in spans}
         for run in runs:
@@ -264,8 +269,6 @@ class Detector(SpanProcessor):
             is_ours = before is None or before.keys is not None
             if root_id in ended and is_ours and (before is None or is_over):
                 self._tell(trace, run, before)
-        if is_over and not trace.open:
-            self._buffer.finish(trace_id)
 
     def _tell(self, trace: Trace, run: Run, before: JudgedRoot | None) -> None:
         """Judge a run whose root has ended, and tell what was not told before."""
@@ -309,6 +312,18 @@ def _judgement(judged: Judged) -> dict[str, AttributeValue]:
     if judged.run.stack is not None:
         attributes[names.STACK] = judged.run.stack
     return attributes
+
+
+def _closing_records(state: RunState, span: Span, trace: Trace | None) -> list[SpanRecord]:
+    """Return the root as it will end, and what has ended below it."""
+    resource = resource_of(span)
+    holes = list(state.incomplete_reasons)
+    extra = {names.COMPLETE: False, names.INCOMPLETE_REASONS: holes} if holes else {}
+    records = [to_record(span, resource=resource, extra=extra, end_ns=time_ns())]
+    own = span.context.span_id
+    below = trace.subtree(own, state.run_id) if trace is not None else []
+    records.extend(to_record(s, resource=resource) for s in below if s.context.span_id != own)
+    return records
 
 
 def _shared_records(spans: Iterable[ReadableSpan]) -> list[SpanRecord]:
