@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anthropic
 import httpx2
@@ -11,7 +11,10 @@ import openai
 from google import genai
 from google.genai import types
 
-from spanwitness.wire import Codec, WireReply
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwitness.wire import Codec, WireReply
 
 
 class _Recorder:

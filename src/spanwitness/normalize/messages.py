@@ -6,8 +6,7 @@ wild: `response` or `result`, arguments as a JSON string, provider-shaped messag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from spanwitness.model import (
     MediaPart,
@@ -32,13 +31,15 @@ from spanwitness.wire.reading import (
     integer,
     is_objects,
     items,
-    label,
     linked_media,
     load,
     mapping,
     schema,
     text,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 __all__ = [
     "decode_definitions",
@@ -182,7 +183,7 @@ def _decode_message(item: object) -> Message:
     parts = item.get("parts")
     if is_objects(parts):
         role = text(item.get("role")) or "unknown"
-        reason = label(item.get("finish_reason"))
+        reason = text(item.get("finish_reason"))
         return Message(
             role=role, parts=tuple(_decode_part(part) for part in parts), finish_reason=reason
         )
@@ -197,7 +198,7 @@ def _decode_foreign(item: dict[str, object]) -> Message:
     if "type" in item and "role" not in item:
         # Instructions are a bare array of parts.
         return Message(role="system", parts=(_decode_part(item),))
-    kinds = {block.get("type") for block in items(item.get("content"))}
+    kinds = {text(block.get("type")) for block in items(item.get("content"))}
     read = openai_chat.read_entry
     if kinds & _ANTHROPIC_BLOCKS:
         read = anthropic_blocks.read_entry
@@ -325,7 +326,7 @@ _PART_TYPES: Final = frozenset(
 
 
 def _is_part(one: object) -> bool:
-    return isinstance(one, dict) and one.get("type") in _PART_TYPES
+    return isinstance(one, dict) and text(one.get("type")) in _PART_TYPES
 
 
 def _result_parts(parts: list[object]) -> tuple[TextPart | MediaPart | OpaquePart, ...]:

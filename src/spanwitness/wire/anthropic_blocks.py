@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanwitness.model import (
     MediaPart,
@@ -16,7 +15,6 @@ from spanwitness.model import (
     ToolDefinition,
     ToolResultPart,
 )
-from spanwitness.model.calls import Side
 from spanwitness.wire.codec import Entry
 from spanwitness.wire.openai_tools import read_mcp_listing
 from spanwitness.wire.reading import (
@@ -32,6 +30,11 @@ from spanwitness.wire.reading import (
     signature,
     text,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwitness.model.calls import Side
 
 __all__ = ["read_blocks", "read_entry"]
 
@@ -56,7 +59,7 @@ def _tool_changes(content: object) -> tuple[tuple[ToolDefinition, ...], tuple[st
     offered: list[ToolDefinition] = []
     withdrawn: list[str] = []
     for block in items(content):
-        kind = block.get("type")
+        kind = text(block.get("type"))
         if kind == "mcp_tool_listing":
             offered.extend(read_mcp_listing(block.get("tools")))
         elif kind in {"tool_addition", "tool_removal"}:
@@ -85,7 +88,7 @@ def read_blocks(content: object) -> list[Part]:
     parts: list[Part] = []
     for block in content:
         if isinstance(block, dict):
-            if block.get("type") not in _CHANGES:
+            if text(block.get("type")) not in _CHANGES:
                 parts.append(_read_block(block))
         elif isinstance(block, str):
             parts.append(TextPart(text=block))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanwitness.model import (
     Message,
@@ -13,7 +12,6 @@ from spanwitness.model import (
     ToolDefinition,
     Usage,
 )
-from spanwitness.model.calls import Side
 from spanwitness.wire import anthropic_stream
 from spanwitness.wire.anthropic_blocks import read_blocks, read_entry
 from spanwitness.wire.codec import Entry, Reader
@@ -30,6 +28,11 @@ from spanwitness.wire.reading import (
     schema,
     text,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwitness.model.calls import Side
 
 __all__ = ["READER"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +10,9 @@ from msgspec.structs import replace
 from spanwitness.wire.facts import WireReply
 from spanwitness.wire.reading import integer, mapping, text
 from spanwitness.wire.sse import read_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Collected", "collect", "finish"]
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from spanwitness.model import Message, ToolDefinition
-from spanwitness.model.calls import WireFormat
 from spanwitness.wire.facts import WireReply, WireRequest
 from spanwitness.wire.numbering import lack_ids, number_messages
 from spanwitness.wire.reading import NOTHING, UNREADABLE, load
 from spanwitness.wire.sse import DEFAULT_MAX_BYTES, ByteBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spanwitness.model import Message, ToolDefinition
+    from spanwitness.model.calls import WireFormat
 
 __all__ = ["Codec", "Entry", "Reader", "RequestCache", "StreamDecoder"]
 
@@ -233,7 +236,9 @@ class Codec:
                 )
             document = load(body[: known.start] + rest)
             added = document.get(self._reader.history_key) if isinstance(document, dict) else None
-            if isinstance(document, dict) and isinstance(added, list):
+            # A comma with nothing behind it is no JSON: the plain reader shall say so.
+            is_whole = bool(added) or body[len(known.prefix) : len(known.prefix) + 1] == b"]"
+            if isinstance(document, dict) and isinstance(added, list) and is_whole:
                 new = [read(item) for item in added]
                 loaded = _Loaded(
                     document=document,

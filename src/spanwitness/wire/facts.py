@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +15,11 @@ from spanwitness.model import (
     ToolRequest,
     Usage,
 )
-from spanwitness.model.calls import WireFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spanwitness.model.calls import WireFormat
 
 
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):

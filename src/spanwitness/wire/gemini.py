@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from spanwitness.model import Message, OutputFormat, ToolChoice, ToolDefinition, Usage
-from spanwitness.model.calls import Side
 from spanwitness.wire.codec import Entry, Reader
 from spanwitness.wire.facts import WireReply, WireRequest, requests_in
 from spanwitness.wire.gemini_partial import PartialCall, is_partial
@@ -28,6 +26,11 @@ from spanwitness.wire.reading import (
     text,
 )
 from spanwitness.wire.sse import read_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwitness.model.calls import Side
 
 __all__ = ["READER"]
 

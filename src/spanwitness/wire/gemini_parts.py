@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanwitness.model import (
     MediaPart,
@@ -30,6 +29,9 @@ from spanwitness.wire.reading import (
     text,
     text_result,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["grounding_parts", "read_entry", "read_parts"]
 

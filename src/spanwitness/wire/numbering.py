@@ -8,12 +8,16 @@ the conversation; the calls of the reply go on where the request's history ends.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from spanwitness.model import Message, Part, ToolCallPart, ToolRequest, ToolResultPart
-from spanwitness.wire.facts import WireReply, WireRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spanwitness.wire.facts import WireReply, WireRequest
 
 __all__ = ["lack_ids", "number_messages", "number_reply"]
 

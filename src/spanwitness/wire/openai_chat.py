@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanwitness.model import (
     MediaPart,
@@ -45,6 +44,9 @@ from spanwitness.wire.reading import (
     text,
     text_result,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["READER", "read_content", "read_entry"]
 

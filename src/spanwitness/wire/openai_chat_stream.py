@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from spanwitness.wire.facts import WireReply
 from spanwitness.wire.reading import NOTHING, integer, is_objects, items, load, mapping, text
 from spanwitness.wire.sse import read_events, read_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwitness.wire.facts import WireReply
 
 __all__ = ["Collected", "collect", "finish"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from spanwitness.model import (
     MediaPart,
@@ -31,6 +30,9 @@ from spanwitness.wire.reading import (
     text,
     text_result,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["read_entry", "read_output_parts"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +23,9 @@ from spanwitness.wire.reading import (
     text,
 )
 from spanwitness.wire.sse import read_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["READER"]
 

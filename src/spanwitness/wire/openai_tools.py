@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spanwitness.model import OutputFormat, ToolChoice, ToolDefinition
-from spanwitness.model.calls import Side
 from spanwitness.model.digest import digest_text
 from spanwitness.wire.reading import (
     canonical_json,
@@ -16,6 +15,9 @@ from spanwitness.wire.reading import (
     schema,
     text,
 )
+
+if TYPE_CHECKING:
+    from spanwitness.model.calls import Side
 
 __all__ = [
     "AUTO",

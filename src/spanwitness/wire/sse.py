@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
 from spanwitness.wire.reading import NOTHING, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["ByteBuffer", "SseEvent", "SseItems", "read_events", "read_items"]
 

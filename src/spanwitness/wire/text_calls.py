@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from spanwitness.model import ToolDefinition, ToolRequest
 from spanwitness.wire.reading import NOTHING, load, mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
 
 __all__ = ["find_calls"]
 
