@@ -1,0 +1,1 @@
+"""Performance bars, measured: `make bench`. Ratios in one process, medians, raw figures kept."""

@@ -1,0 +1,121 @@
+"""`spanwitness demo`: the founding story end to end, on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spanwitness.errors import MissingExtraError, SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from spanwitness.live.witness import Witness
+    from spanwitness.testing import ScriptedProvider
+
+
+def demo(
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the two traces; default: the state folder.")
+    ] = None,
+) -> None:
+    """Run a small extraction agent twice: healthy, and with a schema that disables its tools.
+
+    A scripted provider on this machine speaks the real wire format to the real OpenAI SDK; no key
+    and no network are needed.
+    """
+    if importlib.util.find_spec("openai") is None:
+        raise MissingExtraError("openai", extra="demo")
+    from rich.console import Console
+    from rich.text import Text
+
+    from spanwitness.cli.demo_agent import answer_like_a_strict_server
+    from spanwitness.settings import read
+    from spanwitness.testing import ScriptedProvider
+
+    console = Console(highlight=False)
+    folder = (out or read().state_dir / "demo").absolute()
+    with ScriptedProvider(answer_like_a_strict_server) as provider:
+        paths = _run_both(console, provider, folder)
+
+    console.rule("What to do next", align="left")
+    for line in (
+        f"spanwitness check {paths[1]}",
+        f"spanwitness check --all --format json {folder}",
+        "spanwitness doctor",
+    ):
+        console.print(Text(f"  {line}", style="bold"))
+    console.print(
+        "Wrap your own client with sw.wrap_client(...), decorate your tools with @sw.tool, and put "
+        "with sw.run(...) around a run. Set OTEL_EXPORTER_OTLP_ENDPOINT to see the same spans in "
+        "Jaeger, Grafana or Phoenix."
+    )
+
+
+def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> list[Path]:
+    import openai
+    from rich.text import Text
+
+    import spanwitness as sw
+    from spanwitness.cli.demo_agent import extract
+
+    paths = []
+    witness = sw.configure(service_name="datasheet-extractor", state_dir=folder)
+    traces = witness.trace_dir or _also_to_files(witness, folder / "traces")
+    with openai.OpenAI(base_url=provider.openai_url, api_key="scripted") as plain:
+        client = sw.wrap_client(plain)
+        for title, with_schema in (
+            ("1. The agent as it was written", False),
+            ("2. The same agent, asked for its answer in a schema", True),
+        ):
+            console.rule(title, align="left")
+            before = set(traces.glob("*.jsonl"))
+            answer = extract(client, with_schema=with_schema)
+            witness.flush(timeout_s=5)
+            if witness.provider is not None:
+                witness.provider.force_flush()
+            written = (set(traces.glob("*.jsonl")) - before).pop()
+            name = "with-schema" if with_schema else "healthy"
+            path = folder / f"{name}.otlp.json"
+            shutil.move(written, path)
+            paths.append(path)
+            value, page, quote = answer["value"], answer["page"], answer["quote"]
+            console.print(Text(f"answer: {value!r}, page {page}, quoting {quote!r}"))
+            console.print("HTTP 200, finish reason stop, valid JSON. What really happened:\n")
+            _show(console, path)
+            console.print(Text(f"trace: {path}\n", style="dim"), soft_wrap=True)
+    witness.shutdown()
+    return paths
+
+
+def _also_to_files(witness: Witness, folder: Path) -> Path:
+    """Write traces to files too, where the environment already names an OTLP endpoint."""
+    from spanwitness.export.destination import ExportSettings
+    from spanwitness.export.file import FileSender
+    from spanwitness.export.losses import Losses
+    from spanwitness.export.processor import ExportProcessor
+
+    if witness.provider is None:
+        raise SettingsError("OTEL_SDK_DISABLED=true: unset it to run the demo")
+    settings = ExportSettings(directory=folder)
+    processor = ExportProcessor(FileSender(settings), Losses(), settings)
+    witness.provider.add_span_processor(processor)
+    return folder
+
+
+def _show(console: Console, path: Path) -> None:
+    """Print what `check` says of a trace file: the stored spans, read back and judged."""
+    from spanwitness.archive import TraceReader
+    from spanwitness.cli.terminal import print_run
+    from spanwitness.normalize import build_runs
+    from spanwitness.rules.engine import evaluate
+
+    for spans in TraceReader([path]):
+        for run in build_runs(spans):
+            print_run(console, run, evaluate(run), with_ledger=True, show_all=False)

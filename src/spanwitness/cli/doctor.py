@@ -1,0 +1,181 @@
+"""`spanwitness doctor`: what this set-up, or a stored trace, can and cannot show."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import socket
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path  # noqa: TC003  typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from spanwitness.model import LedgerRow
+
+_SDKS = ("openai", "anthropic", "google-genai", "mcp")
+_COLUMNS = ("configured", "offered", "requested", "executed", "returned", "delivered")
+
+
+def doctor(
+    path: Annotated[
+        Path | None, typer.Argument(help="A trace file or folder; without it, this set-up.")
+    ] = None,
+) -> None:
+    """Tell what this set-up, or a stored trace, can and cannot show, rule by rule.
+
+    Exit status: 2 when the path was unusable or a setting cannot be read, else 0.
+    """
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if path is None:
+        _examine_setup(console)
+    else:
+        _examine_traces(console, path)
+
+
+def _examine_setup(console: Console) -> None:
+    from rich.table import Table
+
+    from spanwitness.live.exporting import read_export_settings
+    from spanwitness.settings import read
+
+    settings = read()
+    content = settings.content or "on"
+    export = read_export_settings(
+        settings, endpoint=None, protocol=None, headers=None, directory=settings.state_dir
+    )
+    table = Table("", "state", "what follows", box=None, padding=(0, 2, 0, 0))
+    for name in _SDKS:
+        table.add_row(*_sdk_row(name))
+    table.add_row("content", content, _content_note(content))
+    if settings.is_disabled:
+        table.add_row("export", "disabled", "OTEL_SDK_DISABLED is set: nothing is recorded")
+    elif export.endpoint is None:
+        table.add_row(
+            "export", "local files", f"no OTLP endpoint is set; traces go to {settings.state_dir}"
+        )
+    else:
+        state, note = _reach(export.endpoint)
+        table.add_row("export", state, f"{export.endpoint} ({export.protocol}): {note}")
+    console.print(table)
+    console.print()
+    console.print("Seen: clients given to sw.wrap_client, or built after sw.instrument(...);")
+    console.print(
+        "functions under @sw.tool, @sw.step, @sw.agent; MCP sessions given to sw.wrap_client."
+    )
+    console.print("Not seen: clients copied with another http_client=, batch and realtime traffic.")
+
+
+def _sdk_row(name: str) -> tuple[str, str, str]:
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return name, "not installed", ""
+    requires = " ".join(importlib.metadata.requires(name) or ())
+    library = "httpx2" if "httpx2" in requires else "httpx"
+    note = f"seen at its {library} transport"
+    if name == "google-genai" and importlib.util.find_spec("aiohttp") is not None:
+        note += "; aiohttp is installed, so async clients use it unless they are wrapped"
+    if name == "mcp":
+        note = "seen at the client session (sw.wrap_client(session))"
+    return name, version, note
+
+
+def _content_note(mode: str) -> str:
+    return {
+        "on": "arguments, results and messages are recorded after redaction",
+        "off": "names, ids, counts and digests only; content rules are not assessed",
+        "digests": "keyed digests instead of content; content rules are not assessed",
+    }[mode]
+
+
+def _reach(endpoint: str) -> tuple[str, str]:
+    url = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        socket.create_connection((url.hostname or "localhost", port), timeout=2).close()
+    except OSError as error:
+        return "unreachable", f"{error.strerror or error}; spans are queued, then lost and counted"
+    return "reachable", "a connection was made"
+
+
+@dataclass
+class _RuleState:
+    assessed: int = 0
+    not_applicable: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def _examine_traces(console: Console, path: Path) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from spanwitness.archive import TraceReader
+    from spanwitness.cli.terminal import visible
+    from spanwitness.normalize import build_runs
+    from spanwitness.rules.engine import evaluate
+
+    rules: dict[str, _RuleState] = defaultdict(_RuleState)
+    columns = {column: Counter[str]() for column in _COLUMNS}
+    dialects: Counter[str] = Counter()
+    incomplete: Counter[str] = Counter()
+    n_runs = 0
+    reader = TraceReader([path])
+    for spans in reader:
+        for run in build_runs(spans):
+            n_runs += 1
+            dialects.update(run.dialects or ("none recognised",))
+            incomplete.update(run.incomplete_reasons)
+            evaluation = evaluate(run)
+            _count_columns(columns, evaluation.ledger)
+            for verdict in evaluation.verdicts:
+                state = rules[verdict.rule]
+                if verdict.verdict == "not_assessed":
+                    state.reasons[verdict.reason] += 1
+                elif verdict.verdict == "not_applicable":
+                    state.not_applicable += 1
+                else:
+                    state.assessed += 1
+    for problem in reader.problems:
+        print(f"spanwitness: {problem}", file=sys.stderr)
+
+    spoken = ", ".join(f"{name} ({n})" for name, n in dialects.most_common())
+    console.print(Text(f"{n_runs} runs; dialects: {spoken or 'none'}", style="bold"))
+    for reason, n in incomplete.most_common():
+        console.print(Text(f"incomplete: {reason} in {n}", style="yellow"))
+
+    ledger = Table("ledger column", "known", "unknown", box=None, padding=(0, 2, 0, 0))
+    for column, counts in columns.items():
+        ledger.add_row(column, str(counts["known"]), str(counts["unknown"]))
+    console.print(ledger)
+
+    table = Table(
+        "rule", "assessed", "not applicable", "not assessed", "why", box=None, padding=(0, 2, 0, 0)
+    )
+    for rule, state in sorted(rules.items()):
+        why = state.reasons.most_common(1)
+        table.add_row(
+            rule,
+            str(state.assessed),
+            str(state.not_applicable),
+            str(sum(state.reasons.values())),
+            Text(visible(why[0][0], limit=100) if why else "", style="dim"),
+        )
+    console.print(table)
+    if reader.problems:
+        raise typer.Exit(2)
+
+
+def _count_columns(columns: dict[str, Counter[str]], rows: tuple[LedgerRow, ...]) -> None:
+    for row in rows:
+        for column, counts in columns.items():
+            counts["unknown" if getattr(row, column) == "unknown" else "known"] += 1

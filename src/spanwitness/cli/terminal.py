@@ -1,0 +1,159 @@
+"""How runs, ledgers and findings look in a terminal.
+
+Text of a trace is hostile: it is shown as plain text (never as markup), control characters and
+bidirectional marks are made visible, and its length is bounded.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from spanwitness.cli.report import Summary
+    from spanwitness.model import LedgerRow, Run, Verdict
+    from spanwitness.rules.engine import Evaluation
+
+_COLUMNS = ("configured", "offered", "requested", "executed", "returned", "delivered", "cited")
+_GOOD = {"yes", "span", "provider", "messages", "value", "whole", "cache", "cached", "empty"}
+_BAD = {"no", "error", "altered", "cancelled"}
+_SEVERITY_STYLE = {
+    "info": "cyan",
+    "warning": "yellow",
+    "error": "bold red",
+    "critical": "bold white on red",
+}
+_MAX_ROWS = 40
+_MAX_NAME = 48
+
+
+def visible(text: str, *, limit: int = 400) -> str:
+    """Return text with control and format characters escaped, at most `limit` characters long."""
+    shown = "".join(
+        char if char == " " or unicodedata.category(char)[0] != "C" else f"\\u{ord(char):04x}"
+        for char in text[: limit + 1].replace("\n", " ")
+    )
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def print_run(
+    console: Console, run: Run, evaluation: Evaluation, *, with_ledger: bool, show_all: bool
+) -> None:
+    """Print one run: a headline, its ledger, its verdicts."""
+    console.print(_headline(run, evaluation))
+    if with_ledger:
+        console.print(ledger_table(evaluation.ledger))
+    for verdict in evaluation.verdicts:
+        if verdict.verdict == "violated":
+            _print_violation(console, verdict)
+    _print_not_assessed(console, evaluation.verdicts, show_all=show_all)
+    if show_all:
+        for word in ("holds", "not_applicable"):
+            rules = [v.rule for v in evaluation.verdicts if v.verdict == word]
+            if rules:
+                console.print(Text(f"  {word.replace('_', ' ')}: {', '.join(rules)}", style="dim"))
+    console.print()
+
+
+def _headline(run: Run, evaluation: Evaluation) -> Text:
+    line = Text()
+    if evaluation.is_flagged:
+        line.append(" FLAGGED ", style="bold white on red")
+    elif run.is_complete:
+        line.append(" CLEAN ", style="bold black on green")
+    else:
+        line.append(" INCOMPLETE ", style="bold black on yellow")
+    line.append(f" {visible(run.name, limit=60)}", style="bold")
+    if run.agent and run.agent != run.name:
+        line.append(f"  agent {visible(run.agent, limit=60)}")
+    line.append(f"  trace {visible(run.trace_id, limit=32)}", style="dim")
+    if evaluation.contract:
+        line.append(f"  contract {visible(evaluation.contract, limit=60)}", style="dim")
+    return line
+
+
+def ledger_table(rows: Sequence[LedgerRow]) -> Table:
+    """Return the dispatch ledger as a table: one row a call, the broken cells in red."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    table.add_column("tool", no_wrap=True, overflow="ellipsis", max_width=_MAX_NAME)
+    for column in _COLUMNS:
+        table.add_column(column, no_wrap=True)
+    for row in rows[:_MAX_ROWS]:
+        never = row.requested == "no" and row.executed == "no"
+        cells = [_cell(str(getattr(row, column)), quiet=never) for column in _COLUMNS]
+        name = visible(row.tool, limit=_MAX_NAME)
+        if row.side != "client":
+            name = f"{name} ({row.side})"
+        table.add_row(Text(name, style="dim" if never else ""), *cells)
+    if len(rows) > _MAX_ROWS:
+        table.add_row(Text(f"… {len(rows) - _MAX_ROWS} more calls", style="dim"))
+    if not rows:
+        table.add_row(Text("no tool was seen", style="dim"))
+    return table
+
+
+def _cell(word: str, *, quiet: bool) -> Text:
+    shown = {"not_applicable": "-", "unknown": "?"}.get(word, word)
+    if word in _BAD and not quiet:
+        return Text(shown, style="bold red")
+    if word in _GOOD:
+        return Text(shown, style="green")
+    return Text(shown, style="dim")
+
+
+def _print_violation(console: Console, verdict: Verdict) -> None:
+    if verdict.explained_by is not None:
+        console.print(Text(f"  ↳ {verdict.rule}: explained by {verdict.explained_by}", style="dim"))
+        return
+    line = Text("  ✗ ", style="bold red" if verdict.severity != "info" else "cyan")
+    line.append(verdict.severity, style=_SEVERITY_STYLE[verdict.severity])
+    line.append(f"  {verdict.rule}", style="bold")
+    fault = verdict.fault if verdict.kind is None else f"{verdict.fault}/{verdict.kind}"
+    line.append(f"  fault: {fault}", style="magenta")
+    console.print(line)
+    console.print(Text(f"    {visible(verdict.reason)}"))
+    if verdict.span_ids:
+        shown = ", ".join(verdict.span_ids[:4])
+        more = f" and {len(verdict.span_ids) - 4} more" if len(verdict.span_ids) > 4 else ""
+        console.print(Text(f"    spans {shown}{more}", style="dim"))
+
+
+def _print_not_assessed(console: Console, verdicts: Sequence[Verdict], *, show_all: bool) -> None:
+    by_reason: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.verdict == "not_assessed":
+            by_reason.setdefault(verdict.reason, []).append(verdict.rule)
+    if not by_reason:
+        return
+    if show_all:
+        for reason, rules in by_reason.items():
+            console.print(
+                Text(f"  ? not assessed: {', '.join(rules)}: {visible(reason)}", style="yellow dim")
+            )
+        return
+    n_rules = sum(len(rules) for rules in by_reason.values())
+    reason = max(by_reason, key=lambda each: len(by_reason[each]))
+    noun = "rule" if n_rules == 1 else "rules"
+    mostly = visible(reason, limit=120)
+    line = f"  ? {n_rules} {noun} not assessed, mostly: {mostly} (--all lists them)"
+    console.print(Text(line, style="dim"))
+
+
+def print_summary(console: Console, summary: Summary, *, n_hidden: int) -> None:
+    """Print the closing lines of `check`."""
+    if n_hidden:
+        console.print(Text(f"{n_hidden} more clean runs not shown", style="dim"))
+    noun = "run" if summary.n_runs == 1 else "runs"
+    line = Text(f"{summary.n_runs} {noun}, {summary.n_flagged} flagged", style="bold")
+    if summary.by_rule:
+        counts = ", ".join(f"{rule} {n}" for rule, n in sorted(summary.by_rule.items()))
+        line.append(f": {counts}", style="")
+    console.print(line)
