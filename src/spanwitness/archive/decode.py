@@ -7,8 +7,7 @@ import binascii
 import gc
 import json
 import re
-from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -23,7 +22,11 @@ from spanwitness.archive.otlp_types import (
     Span,
 )
 from spanwitness.model import SpanEvent, SpanRecord
-from spanwitness.model.span import StatusWord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spanwitness.model.span import StatusWord
 
 __all__ = ["Decoded", "decode_document", "decode_raw"]
 
@@ -32,7 +35,8 @@ _requests = msgspec.json.Decoder(list[Request], strict=False)
 _raw_request = msgspec.json.Decoder(RawRequest)
 _DECODING = (msgspec.DecodeError, UnicodeDecodeError)
 _STATUS: dict[int | str, StatusWord] = {
-    1: "ok", 2: "error", "STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error", "1": "ok", "2": "error",
+    1: "ok", "1": "ok", "STATUS_CODE_OK": "ok",
+    2: "error", "2": "error", "STATUS_CODE_ERROR": "error",
 }  # fmt: skip
 _NO_PARENT = frozenset({"", "0" * 16})
 _SNAKE = re.compile(r"_([a-z])")

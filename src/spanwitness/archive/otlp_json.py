@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from spanwitness.archive.any_value import encoded_attributes
-from spanwitness.model import SpanRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spanwitness.model import SpanRecord
 
 __all__ = ["encode", "encode_request"]
 

@@ -1,7 +1,6 @@
 """The shape of OTLP/JSON trace requests, as far as spans need it, for typed decoding.
 
-Unknown fields are skipped without making objects. `Raw` leaves a part undecoded, so that one bad span
-does not take its neighbours with it.
+Unknown fields are skipped without making objects. `Raw` leaves a part undecoded: it is only moved.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from spanwitness.archive.any_value import KeyValue
+from spanwitness.archive.any_value import KeyValue  # noqa: TC001  msgspec reads the annotations
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):

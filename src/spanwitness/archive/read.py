@@ -1,16 +1,16 @@
 """Reading stored traces, trace by trace, in bounded memory.
 
-The spans of a trace may stand anywhere: in several lines, in several files. A small input is held. Of
-a large one the trace ids are indexed first, so that a trace is given out as soon as its last span was
-read; where too many traces are open at a time (interleaved traces), the rest is split by trace id
-into temporary files that fit.
+The spans of a trace may stand anywhere: in several lines, in several files. A small input is held.
+Of a large one the trace ids are indexed first, so that a trace is given out as soon as its last
+span was read; where too many traces are open at a time (interleaved traces), the rest is split by
+trace id into temporary files that fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spanwitness.archive.decode import decode_document
 from spanwitness.archive.index import TraceIndex, index_traces
@@ -25,7 +25,11 @@ from spanwitness.archive.sources import (
 )
 from spanwitness.archive.spill import Spill
 from spanwitness.errors import TraceFormatError
-from spanwitness.model import SpanRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spanwitness.model import SpanRecord
 
 __all__ = ["TraceReader", "read_traces"]
 
@@ -51,7 +55,7 @@ class TraceReader:
         """What was read and holds no spans, such as files of log records."""
 
     def __iter__(self) -> Iterator[list[SpanRecord]]:
-        """Yield the spans of one trace after the other, each trace once, in the order of its end."""
+        """Yield the spans of one trace after the other, each trace once."""
         with ExitStack() as stack:
             sources = self._sources(stack)
             size = sum(source.size_bytes() for source in sources)

@@ -7,11 +7,13 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 __all__ = ["READ_ERRORS", "Document", "Source", "documents", "find_sources", "spool_stdin"]
 
@@ -36,7 +38,7 @@ class Source(NamedTuple):
         with self.path.open("rb") as file:
             is_gzip = file.read(2) == b"\x1f\x8b"
         if is_gzip:
-            return gzip.open(self.path, "rb")
+            return cast("IO[bytes]", gzip.open(self.path, "rb"))
         return self.path.open("rb", buffering=1 << 18)
 
     def size_bytes(self) -> int:
@@ -70,14 +72,14 @@ def find_sources(path: Path) -> Iterator[Source]:
 
 def spool_stdin() -> IO[bytes]:
     """Copy standard input to a temporary file, since it can be read only once."""
-    spool = tempfile.NamedTemporaryFile(prefix="spanwitness-stdin-")  # noqa: SIM115  the caller closes
+    spool = tempfile.NamedTemporaryFile(prefix="spanwitness-stdin-")  # noqa: SIM115  caller closes
     shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
     spool.flush()
     return spool
 
 
 def documents(file: IO[bytes]) -> Iterator[Document]:
-    """Yield the documents of an open file: one a line, or the whole file when it is one document."""
+    """Yield the documents of an open file: one a line, or the whole file when it is one."""
     end = 0
     lines: Iterable[bytes] = file
     for number, line in enumerate(lines, 1):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 
 from spanwitness.archive.decode import decode_document, decode_raw
 from spanwitness.archive.otlp_json import encode
-from spanwitness.archive.otlp_types import RawResourceSpans
 from spanwitness.archive.sources import Document
 from spanwitness.errors import TraceFormatError
-from spanwitness.model import SpanRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spanwitness.archive.otlp_types import RawResourceSpans
+    from spanwitness.model import SpanRecord
 
 __all__ = ["Spill"]
 

@@ -103,7 +103,8 @@ class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str
     parent_span_id: str | None = None
     seq: int | None = None
-    """Order in the run as the tracer counted it; `None` for foreign spans."""
+    """Order in the run: as the tracer counted it, else (foreign spans, child runs) as it follows
+    from start times and parentage. `None` only in values that were not built from spans."""
     start_ns: int = 0
     end_ns: int = 0
     step_span_id: str | None = None
@@ -238,7 +239,9 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     outcome: OutcomeWord = "unknown"
     effect: Literal["read", "write"] | None = None
     order: int = 0
-    """Position in the run, comparable with the order of chats, steps and the submission."""
+    """Position in the run, comparable with `seq` of chats, steps and the submission. What only
+    messages show has the `seq` of the model call that asked for it (it ran right after it), what a
+    provider did that of the model call in which it did it."""
     span_id: str = ""
     """The tool span, or the chat span that shows it."""
     step_span_id: str | None = None

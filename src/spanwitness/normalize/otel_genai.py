@@ -1,0 +1,313 @@
+"""Spans of the OTel GenAI semantic conventions, current and recent, written by anybody.
+
+What a key does not say is `None`: definitions and messages are recorded only with content on, the
+tool choice never.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from spanwitness.model import (
+    ChatCall,
+    Delivery,
+    Discovery,
+    Message,
+    OutputFormat,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCall,
+    ToolCallPart,
+    ToolChoice,
+    ToolDefinition,
+    ToolRequest,
+    ToolResultPart,
+    Usage,
+)
+from spanwitness.normalize.attributes import decoded, first, flag, integer, text, texts
+from spanwitness.normalize.messages import decode_definitions, decode_messages
+from spanwitness.normalize.stored_messages import StoredMessages, is_whole_list
+from spanwitness.semconv import gen_ai
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spanwitness.model import SpanRecord
+    from spanwitness.model.calls import OutcomeWord, Side
+    from spanwitness.normalize.attributes import Attributes
+    from spanwitness.normalize.stored_messages import History
+
+__all__ = [
+    "definitions_of",
+    "is_empty_text",
+    "read_chat",
+    "read_discovery",
+    "read_tool",
+    "requests_of",
+    "result_text",
+    "tool_name_of",
+    "usage_of",
+]
+
+# --- the table of keys: current name first, then names that it had
+PROVIDER: Final = (gen_ai.PROVIDER_NAME, gen_ai.SYSTEM)
+INPUT_TOKENS: Final = (gen_ai.USAGE_INPUT_TOKENS, "gen_ai.usage.prompt_tokens")
+OUTPUT_TOKENS: Final = (gen_ai.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens")
+CACHED_TOKENS: Final = (
+    gen_ai.USAGE_CACHE_READ_INPUT_TOKENS,
+    "gen_ai.usage.cache_read_input_tokens",
+    "gen_ai.usage.cached_tokens",
+)
+REASONING_TOKENS: Final = (
+    gen_ai.USAGE_REASONING_TOKENS,
+    "gen_ai.usage.reasoning.tokens",
+    "gen_ai.usage.reasoning_tokens",
+)
+STREAM: Final = (gen_ai.REQUEST_STREAM, "gen_ai.is_streaming")
+FORMAT: Final = (
+    "gen_ai.openai.request.response_format",
+    "openai.request.response_format",
+    gen_ai.OUTPUT_TYPE,
+)
+_FORMAT_KINDS: Final = {
+    "json_schema": OutputFormat(kind="json_schema"),
+    "json_object": OutputFormat(kind="json_object"),
+    "json": OutputFormat(kind="json_object"),
+    "text": OutputFormat(kind="text"),
+}
+_TOOL_CHOICES: Final = {
+    "auto": ToolChoice(mode="auto"),
+    "none": ToolChoice(mode="none"),
+    "required": ToolChoice(mode="required"),
+    "any": ToolChoice(mode="required"),
+}
+_EMPTY_TEXTS: Final = frozenset({"", "null", "None", "[]", "{}", '""', "''", "undefined"})
+_NO_USAGE: Final = Usage()
+
+
+def read_chat(span: SpanRecord, history: History) -> ChatCall:
+    """Read a model call.
+
+    Args:
+        span: The span of the call.
+        history: What the calls before it hold, so that a repeated history is decoded once.
+    """
+    get = span.attributes.get
+    output = _output_messages(get(gen_ai.OUTPUT_MESSAGES))
+    given = get(gen_ai.INPUT_MESSAGES)
+    instructions = get(gen_ai.SYSTEM_INSTRUCTIONS)
+    messages: StoredMessages | None = None
+    if is_whole_list(given):
+        messages = StoredMessages(given, history, instructions)
+    is_cut = (given is not None and messages is None) or (
+        output is None and get(gen_ai.OUTPUT_MESSAGES) is not None
+    )
+    reasons = texts(get(gen_ai.RESPONSE_FINISH_REASONS))
+    error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
+    return ChatCall(
+        span_id=span.span_id,
+        parent_span_id=span.parent_span_id,
+        start_ns=span.start_ns,
+        end_ns=span.end_ns,
+        provider=text(first(span.attributes, PROVIDER)),
+        host=text(get(gen_ai.SERVER_ADDRESS)),
+        request_model=text(get(gen_ai.REQUEST_MODEL)),
+        response_model=text(get(gen_ai.RESPONSE_MODEL)),
+        response_id=text(get(gen_ai.RESPONSE_ID)),
+        offered=definitions_of(get(gen_ai.TOOL_DEFINITIONS)),
+        tool_choice=_choice(get(gen_ai.REQUEST_TOOL_CHOICE)),
+        output_format=_format(span.attributes),
+        max_tokens=integer(get(gen_ai.REQUEST_MAX_TOKENS)),
+        input_messages=messages,
+        delivered=None if messages is None else _delivered(messages),
+        output_messages=output,
+        requested=None if output is None else requests_of(output),
+        finish_reasons=reasons,
+        text_chars=None if output is None else _chars(output, TextPart),
+        reasoning_chars=None if output is None else _chars(output, ReasoningPart),
+        has_refusal=output is not None and _has_refusal(output),
+        usage=usage_of(span.attributes),
+        is_streaming=flag(first(span.attributes, STREAM)) or False,
+        ending="error" if error else "complete" if reasons else "unknown",
+        error_type=error,
+        is_truncated=is_cut,
+    )
+
+
+def read_tool(span: SpanRecord) -> ToolCall:
+    """Read an execution of a tool."""
+    get = span.attributes.get
+    result = get(gen_ai.TOOL_CALL_RESULT)
+    error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
+    call_id = text(get(gen_ai.TOOL_CALL_ID))
+    is_mcp = get(gen_ai.MCP_METHOD_NAME) is not None
+    side: Side = "mcp" if is_mcp or get(gen_ai.TOOL_TYPE) == "extension" else "client"
+    return ToolCall(
+        span_id=span.span_id,
+        parent_span_id=span.parent_span_id,
+        start_ns=span.start_ns,
+        end_ns=span.end_ns,
+        name=tool_name_of(span),
+        call_id=call_id,
+        link="none" if call_id is None else "explicit",
+        side=side,
+        server=text(get(gen_ai.SERVER_ADDRESS)) if is_mcp else None,
+        outcome=_outcome(result, error),
+        error_type=error,
+        arguments=decoded(get(gen_ai.TOOL_CALL_ARGUMENTS)),
+        result=decoded(result),
+        has_result=result is not None,
+        result_chars=len(result) if isinstance(result, str) else None,
+    )
+
+
+def read_discovery(span: SpanRecord) -> Discovery:
+    """Read a listing of tools; the conventions record no names."""
+    error = text(span.attributes.get(gen_ai.ERROR_TYPE))
+    return Discovery(
+        span_id=span.span_id,
+        start_ns=span.start_ns,
+        server=text(span.attributes.get(gen_ai.SERVER_ADDRESS)),
+        error_type=error or ("error" if span.status == "error" else None),
+    )
+
+
+def tool_name_of(span: SpanRecord) -> str:
+    """Return the tool's name; the MCP SDK's own spans have it in the span's name only."""
+    name = text(span.attributes.get(gen_ai.TOOL_NAME))
+    if name is not None:
+        return name
+    for mark in ("tools/call ", "execute_tool "):
+        _, found, rest = span.name.partition(mark)
+        if found and rest:
+            return rest
+    return span.name
+
+
+def _outcome(result: object, error: str | None) -> OutcomeWord:
+    if error is not None:
+        return "error"
+    if result is None:
+        return "unknown"
+    if isinstance(result, str):
+        return "empty" if is_empty_text(result) else "value"
+    return "value" if result else "empty"
+
+
+@lru_cache(maxsize=512)
+def _definitions(value: str) -> tuple[ToolDefinition, ...] | None:
+    return decode_definitions(value)
+
+
+def definitions_of(value: object) -> tuple[ToolDefinition, ...] | None:
+    """Decode tool definitions; equal ones are decoded once."""
+    if value is None:
+        return None
+    return _definitions(value) if isinstance(value, str) else decode_definitions(value)
+
+
+def _output_messages(value: object) -> tuple[Message, ...] | None:
+    if value is None or not is_whole_list(value):
+        return None
+    return decode_messages(value)
+
+
+def requests_of(messages: Iterable[Message]) -> tuple[ToolRequest, ...]:
+    """Return the calls that stand in a reply."""
+    return tuple(
+        ToolRequest(name=part.name, call_id=part.call_id, arguments=part.arguments, side=part.side)
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    )
+
+
+def _delivered(messages: StoredMessages) -> tuple[Delivery, ...]:
+    return tuple(
+        _delivery(part)
+        for message in messages
+        if message.role != "assistant"
+        for part in message.parts
+        if isinstance(part, ToolResultPart)
+    )
+
+
+def _delivery(part: ToolResultPart) -> Delivery:
+    shown = result_text(part)
+    return Delivery(
+        call_id=part.call_id,
+        part_types=tuple(_part_type(inner) for inner in part.parts),
+        size_bytes=len(shown),
+        has_binary_text=shown.startswith("data:") and ";base64," in shown[:80],
+        is_error=part.is_error,
+        is_empty=is_empty_text(shown) and all(isinstance(p, TextPart) for p in part.parts),
+    )
+
+
+def _part_type(part: object) -> str:
+    modality = getattr(part, "modality", None)
+    if isinstance(modality, str):
+        return modality
+    return "text" if isinstance(part, TextPart) else "opaque"
+
+
+def result_text(part: ToolResultPart) -> str:
+    """Return the text of a delivered result."""
+    return "\n".join(inner.text for inner in part.parts if isinstance(inner, TextPart))
+
+
+def is_empty_text(value: str) -> bool:
+    """Say whether a result's text says nothing: blank, null, an empty list or object."""
+    return len(value) < 64 and value.strip() in _EMPTY_TEXTS
+
+
+def _chars(messages: Iterable[Message], kind: type[TextPart | ReasoningPart]) -> int:
+    return sum(
+        len(part.text or "")
+        for message in messages
+        for part in message.parts
+        if isinstance(part, kind)
+    )
+
+
+def _has_refusal(messages: Iterable[Message]) -> bool:
+    return any(isinstance(part, RefusalPart) for message in messages for part in message.parts)
+
+
+def _format(attributes: Attributes) -> OutputFormat | None:
+    value = first(attributes, FORMAT)
+    return _FORMAT_KINDS.get(value) if isinstance(value, str) else None
+
+
+def _choice(value: object) -> ToolChoice | None:
+    if not isinstance(value, str):
+        return None
+    known = _TOOL_CHOICES.get(value)
+    if known is not None or not value.startswith("{"):
+        return known
+    chosen = decoded(value)
+    if not isinstance(chosen, dict):
+        return None
+    function = chosen.get("function")
+    name = function.get("name") if isinstance(function, dict) else chosen.get("name")
+    return ToolChoice(mode="named", names=(name,)) if isinstance(name, str) else None
+
+
+def usage_of(attributes: Attributes) -> Usage:
+    """Return the tokens of a call."""
+    found = (
+        integer(first(attributes, INPUT_TOKENS)),
+        integer(first(attributes, OUTPUT_TOKENS)),
+        integer(first(attributes, CACHED_TOKENS)),
+        integer(first(attributes, REASONING_TOKENS)),
+    )
+    if found == (None, None, None, None):
+        return _NO_USAGE
+    return Usage(
+        input_tokens=found[0],
+        output_tokens=found[1],
+        cached_input_tokens=found[2],
+        reasoning_tokens=found[3],
+    )

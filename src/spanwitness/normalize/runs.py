@@ -1,0 +1,290 @@
+"""From the spans of one trace to its runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from spanwitness.model import ChatCall, Discovery, Run, Step, Submission, TextPart, ToolCall
+from spanwitness.normalize import otel_genai, own_spans
+from spanwitness.normalize.boundaries import find_regions
+from spanwitness.normalize.completeness import incomplete_reasons
+from spanwitness.normalize.joins import Joins, fill
+from spanwitness.normalize.own_spans import Deliveries
+from spanwitness.normalize.protocol import read_step, read_submission, root_facts
+from spanwitness.normalize.returned import with_delivery_states
+from spanwitness.normalize.stack import stack_of
+from spanwitness.normalize.stored_messages import History
+from spanwitness.normalize.tree import SpanTree
+from spanwitness.semconv import gen_ai
+from spanwitness.semconv import spanwitness as own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spanwitness.model import SpanRecord
+    from spanwitness.normalize.boundaries import Region, Regions
+    from spanwitness.normalize.dialects import Role
+
+__all__ = ["build_runs"]
+
+_NO_TAGS: Final[tuple[str, ...]] = ()
+_CONTENT: Final = frozenset({"on", "off", "digests"})
+
+
+def build_runs(spans: Iterable[SpanRecord]) -> list[Run]:
+    """Build the runs of one trace.
+
+    Args:
+        spans: The spans of one trace, in any order. A span that stands twice counts once.
+
+    Returns:
+        Its runs, outermost first, each child run after its parent. A trace that says nothing about
+        models, tools or steps has none. Equal spans in another order give equal runs.
+    """
+    tree = SpanTree(spans)
+    if not tree.spans:
+        return []
+    found = find_regions(tree)
+    if not found.regions:
+        return []
+    calls = _Calls(tree, found)
+    return [_run(region, calls) for region in found.regions]
+
+
+class _Calls:
+    """The calls, steps and listings of a trace, read once for all its runs."""
+
+    def __init__(self, tree: SpanTree, found: Regions) -> None:
+        self.tree = tree
+        self.found = found
+        self.chats: dict[str, ChatCall] = {}
+        self.tools: dict[str, ToolCall] = {}
+        self.steps: dict[str, Step] = {}
+        self.discoveries: dict[str, Discovery] = {}
+        self.submissions: dict[str, SpanRecord] = {}
+        self.places: dict[str, int] = {}
+        self._history = History()
+        self._deliveries: dict[object, Deliveries] = {}
+        self._read()
+        self._join()
+
+    def _read(self) -> None:
+        tree, roles = self.tree, self.found.roles
+        is_counted = _is_counted_once(tree.spans, roles)
+        subagents = self._tools_of_agents()
+        for place, span in enumerate(tree.spans, 1):
+            seq = span.attributes.get(own.SEQ) if is_counted else place
+            number = seq if isinstance(seq, int) else place
+            self.places[span.span_id] = number
+            role = roles[span.span_id]
+            if role == "chat":
+                self.chats[span.span_id] = self._chat(span, number)
+            elif role == "tool":
+                self.tools[span.span_id] = self._tool(span, number, subagents)
+            elif role == "discovery":
+                self.discoveries[span.span_id] = self._discovery(span, number)
+            elif role == "step":
+                self.steps[span.span_id] = read_step(span, number)
+            if own.SUBMISSION_DIGEST in span.attributes or (
+                role == "step" and span.attributes.get(own.STEP_KIND) == "submit"
+            ):
+                self.submissions[span.span_id] = span
+
+    def _chat(self, span: SpanRecord, seq: int) -> ChatCall:
+        if self.found.dialects[span.span_id] == "spanwitness":
+            run_id = span.attributes.get(own.RUN_ID)
+            deliveries = self._deliveries.get(run_id)
+            if deliveries is None:
+                deliveries = self._deliveries[run_id] = Deliveries()
+            chat = own_spans.read_chat(span, self._history, deliveries)
+        else:
+            chat = otel_genai.read_chat(span, self._history)
+        return msgspec.structs.replace(chat, seq=seq, step_span_id=self._step_of(span))
+
+    def _tool(self, span: SpanRecord, seq: int, subagents: frozenset[str]) -> ToolCall:
+        is_own = self.found.dialects[span.span_id] == "spanwitness"
+        tool = own_spans.read_tool(span) if is_own else otel_genai.read_tool(span)
+        side = "subagent" if span.span_id in subagents and tool.side == "client" else tool.side
+        return msgspec.structs.replace(tool, seq=seq, side=side, step_span_id=self._step_of(span))
+
+    def _discovery(self, span: SpanRecord, seq: int) -> Discovery:
+        is_own = self.found.dialects[span.span_id] == "spanwitness"
+        found = own_spans.read_discovery(span) if is_own else otel_genai.read_discovery(span)
+        return msgspec.structs.replace(found, seq=seq)
+
+    def _step_of(self, span: SpanRecord) -> str | None:
+        roles = self.found.roles
+        for outer in self.tree.ancestors(span):
+            if roles[outer.span_id] == "step":
+                return outer.span_id
+        return None
+
+    def _tools_of_agents(self) -> frozenset[str]:
+        """Return the tool spans that hand their work to another agent."""
+        roles = self.found.roles
+        found: set[str] = set()
+        for span in self.tree.spans:
+            if roles[span.span_id] != "agent":
+                continue
+            for outer in self.tree.ancestors(span):
+                if roles[outer.span_id] == "agent":
+                    break
+                if roles[outer.span_id] == "tool":
+                    found.add(outer.span_id)
+                    break
+        return frozenset(found)
+
+    def _join(self) -> None:
+        joins = Joins(self.tree, self.found.roles, self.found.dialects)
+        joins.find(
+            {id_: tool.name for id_, tool in self.tools.items()},
+            {id_: tool.side for id_, tool in self.tools.items()},
+            {id_: tool.call_id for id_, tool in self.tools.items() if tool.call_id is not None},
+        )
+        for gone in joins.kept:
+            stays = joins.stays(gone)
+            if gone in self.chats:
+                self.chats[stays] = fill(self.chats[stays], self.chats.pop(gone))
+            elif gone in self.tools:
+                self.tools[stays] = fill(self.tools[stays], self.tools.pop(gone))
+            else:
+                self.discoveries.pop(gone, None)
+
+
+def _is_counted_once(spans: list[SpanRecord], roles: dict[str, Role]) -> bool:
+    """Say whether one count of one run numbers all that matters, so that it is the order."""
+    run_ids = {
+        span.attributes.get(own.RUN_ID) if own.SEQ in span.attributes else None
+        for span in spans
+        if roles[span.span_id] != "other" or own.SEQ in span.attributes
+    }
+    return len(run_ids) == 1 and None not in run_ids
+
+
+def _run(region: Region, calls: _Calls) -> Run:
+    found = calls.found
+    spans = sorted(region.all_spans(), key=lambda span: calls.places[span.span_id])
+    ids = [span.span_id for span in spans]
+    chats = [calls.chats[id_] for id_ in ids if id_ in calls.chats]
+    tools = [calls.tools[id_] for id_ in ids if id_ in calls.tools]
+    root = region.root
+    heads = _heads(region, found)
+    facts = root_facts(heads or spans[:1])
+    submission = _submission(region, ids, calls)
+    status, is_cancelled = _status(root), bool(facts.pop("is_cancelled", False))
+    chats = with_delivery_states(chats, tools)
+    _add_defaults(facts, region, chats, spans)
+    reasons = incomplete_reasons(region, calls.tree, found.roles, found.dialects)
+    return Run(
+        run_id=region.key,
+        trace_id=(root or spans[0]).trace_id,
+        root_span_id=(root or spans[0]).span_id,
+        name=root.name if root is not None else spans[0].name,
+        parent_run_id=None if region.parent is None else region.parent.key,
+        child_run_ids=tuple(child.key for child in _ordered(region.children, calls)),
+        dialects=_dialects(spans, found),
+        chats=tuple(chats),
+        tools=tuple(tools),
+        steps=tuple(calls.steps[id_] for id_ in ids if id_ in calls.steps),
+        discoveries=tuple(calls.discoveries[id_] for id_ in ids if id_ in calls.discoveries),
+        submission=submission,
+        status=status,
+        is_cancelled=is_cancelled,
+        content=_content(heads, chats),
+        is_complete=not reasons,
+        incomplete_reasons=reasons,
+        **facts,
+    )
+
+
+def _heads(region: Region, found: Regions) -> list[SpanRecord]:
+    """Return the root and, after it, the agents and workflows that are one with it."""
+    root = region.root
+    heads = [] if root is None else [root]
+    roles = found.roles
+    heads += [
+        span
+        for span in region.spans
+        if span is not root and roles[span.span_id] in ("agent", "workflow")
+    ]
+    return heads
+
+
+def _ordered(regions: list[Region], calls: _Calls) -> list[Region]:
+    return sorted(
+        regions,
+        key=lambda r: (calls.places[(r.root or r.spans[0]).span_id] if r.spans else 0, r.key),
+    )
+
+
+def _status(root: SpanRecord | None) -> Literal["unset", "ok", "error"]:
+    return "unset" if root is None else root.status
+
+
+def _submission(region: Region, ids: list[str], calls: _Calls) -> Submission | None:
+    """Return the last submission: a later one replaces those before."""
+    own_ids = {span.span_id for span in region.spans}
+    submits = [id_ for id_ in ids if id_ in calls.submissions and id_ in own_ids]
+    if not submits:
+        return None
+    span = calls.submissions[submits[-1]]
+    return read_submission(span, calls.places[span.span_id], region.root)
+
+
+def _dialects(spans: list[SpanRecord], found: Regions) -> tuple[str, ...]:
+    named = {found.dialects[span.span_id] for span in spans}
+    return tuple(sorted(name for name in named if name is not None))
+
+
+def _content(
+    heads: list[SpanRecord], chats: list[ChatCall]
+) -> Literal["on", "off", "digests", "unknown"]:
+    for span in heads:
+        mode = span.attributes.get(own.CONTENT)
+        if mode == "on" or mode == "off" or mode == "digests":  # noqa: PLR1714  narrows the type
+            return mode
+    if not chats:
+        return "unknown"
+    is_on = any(c.input_messages is not None or c.output_messages is not None for c in chats)
+    return "on" if is_on else "off"
+
+
+def _add_defaults(
+    facts: dict[str, object], region: Region, chats: list[ChatCall], spans: list[SpanRecord]
+) -> None:
+    """Fill what the root does not say from what the calls show."""
+    last = chats[-1] if chats else None
+    if "final_text" not in facts and last is not None and last.output_messages is not None:
+        facts["final_text"] = _visible_text(last) or None
+    if "has_final" not in facts and not region.is_own and last is not None:
+        is_shown = last.text_chars is not None
+        facts["has_final"] = bool(last.text_chars) if is_shown else None
+    if "input_text" not in facts and chats and chats[0].input_messages is not None:
+        facts["input_text"] = _first_question(chats[0])
+    if "stack" not in facts:
+        facts["stack"] = stack_of(chats)
+    if "conversation_id" not in facts:
+        for span in spans:
+            value = span.attributes.get(gen_ai.CONVERSATION_ID)
+            if isinstance(value, str):
+                facts["conversation_id"] = value
+                break
+
+
+def _visible_text(chat: ChatCall) -> str:
+    return "".join(
+        part.text
+        for message in chat.output_messages or ()
+        for part in message.parts
+        if isinstance(part, TextPart)
+    )
+
+
+def _first_question(chat: ChatCall) -> str | None:
+    for message in chat.input_messages or ():
+        if message.role == "user":
+            found = "".join(part.text for part in message.parts if isinstance(part, TextPart))
+            return found or None
+    return None
