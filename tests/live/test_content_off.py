@@ -114,7 +114,7 @@ def test_a_canary_leaves_neither_in_spans_nor_events_logs_files_or_metrics(
     assert CANARY not in "\n".join(own_lines)
     assert CANARY not in reader.get_metrics_data().to_json()
     meters.shutdown()
-    assert [j.run.name for j in kept] == ["secret", "crash"]
+    assert [j.run.workflow for j in kept] == ["secret", "crash"]
     for judged in kept:
         for verdict in judged.verdicts:
             assert CANARY not in repr(verdict)

@@ -144,7 +144,7 @@ def test_what_comes_after_the_root_is_judged_again_and_becomes_a_verdict_span(ap
 def test_a_nested_run_is_judged_by_itself_and_counts_for_its_parent(app, no_web):
     keep = Keep()
     app.configure(no_web, sinks=[keep])
-    with sw.run("outer"):
+    with sw.run("outer") as outer:
         with sw.run("clean"):
             pass
         with sw.run("inner"):
@@ -154,12 +154,33 @@ def test_a_nested_run_is_judged_by_itself_and_counts_for_its_parent(app, no_web)
     assert by_name["inner"]["spanwitness.flagged"] is True
     assert by_name["outer"]["spanwitness.flagged"] is True
     assert app.verdicts() == []
+    assert [(j.run.workflow, j.run.parent_run_id) for j in keep.judged] == [
+        ("clean", outer.id), ("inner", outer.id), ("outer", None),
+    ]  # fmt: skip
+    assert [len(j.run.tools) for j in keep.judged] == [0, 1, 1]
+
+
+def test_an_unsampled_nested_run_counts_for_its_parent():
+    keep = Keep()
+    witness = sw.configure("svc", exporter=InMemorySpanExporter(), sampler=ALWAYS_OFF, sinks=[keep])
+    with sw.run("outer") as outer:
+        read_page(12)
+        with sw.run("inner"):
+            read_page(3)
+    assert witness.flush(5)
+    assert [(j.run.workflow, j.run.parent_run_id) for j in keep.judged] == [
+        ("inner", outer.id), ("outer", None),
+    ]  # fmt: skip
+    assert [len(j.run.tools) for j in keep.judged] == [1, 2]
+    assert [j.run.is_complete for j in keep.judged] == [True, True]
 
 
 def test_a_sub_agent_of_another_instrumentation_gets_its_verdict_span(app, no_web):
     app.configure(no_web)
-    with sw.run("outer"), app.agent() as helper:
-        app.tool("web_search").end()
+    with sw.run("outer"):
+        read_page(3)
+        with app.agent() as helper:
+            app.tool("web_search").end()
     root = next(s for s in app.spans() if s.name == "invoke_workflow outer")
     assert root.attributes["spanwitness.flagged"] is True
     (verdict,) = app.verdicts()
@@ -195,7 +216,7 @@ def test_sampling_half_judges_all():
         with sw.run(f"run {n}"):
             read_page(3)
     assert witness.flush(5)
-    assert sorted(j.run.name for j in keep.judged) == sorted(f"run {n}" for n in range(20))
+    assert sorted(j.run.workflow for j in keep.judged) == sorted(f"run {n}" for n in range(20))
     assert 0 < len(exporter.get_finished_spans()) < 40
 
 
@@ -355,7 +376,7 @@ def test_a_sink_that_calls_a_model_is_not_judged_for_it():
             ask(client)
         assert witness.flush(5)
         assert witness.flush(5)
-        assert [j.run.name for j in keep.judged] == ["answer"]
+        assert [j.run.workflow for j in keep.judged] == ["answer"]
         assert len(provider.requests) == 2
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from spanwitness.export.processor import ExportProcessor
     from spanwitness.findings.judged import Sink
     from spanwitness.live.detector import Detector
-    from spanwitness.live.exporting import Meters
     from spanwitness.live.witness import Witness
     from spanwitness.settings import ContentWord, Settings
 
@@ -169,6 +168,7 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
 
     from spanwitness.capture import defaults, spans
     from spanwitness.export.losses import Losses
+    from spanwitness.findings.file import FileSink
     from spanwitness.live.contracts import load_all
     from spanwitness.live.detector import Detector
     from spanwitness.live.witness import Witness
@@ -183,17 +183,19 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
     losses = Losses()
     way = _way_out(wishes, settings, losses, is_attached=existing is not None)
     provider = existing if existing is not None else _make_provider(wishes)
+    meters = make_meters(
+        wishes.meter_provider, settings, way.settings, provider.resource, endpoint=wishes.endpoint
+    )
     detector = Detector(
         contracts,
         sinks=wishes.sinks,
         grace_s=wishes.grace_s,
-        count_lost=lambda: losses.total,
+        meter_provider=None if meters is None else meters.provider,
+        losses=losses,
     )
-    meters = make_meters(
-        wishes.meter_provider, settings, way.settings, provider.resource, endpoint=wishes.endpoint
-    )
+    if way.directory is not None:
+        detector.outlet.inline.append(FileSink(way.directory.parent))
     _attach(provider, detector, way, is_ours=existing is None)
-    _give_sinks(detector, meters, losses, way)
     spans.use_provider(provider)
     defaults.use(policy=policy, agent=wishes.service_name)
     if wishes.set_global:
@@ -299,19 +301,3 @@ def _attach(provider: TracerProvider, detector: Detector, way: _WayOut, *, is_ou
         detector.outlet.bind(processors, provider.resource)
     if way.processor is not None:
         provider.add_span_processor(way.processor if is_ours else AgenticOnly(way.processor))
-
-
-def _give_sinks(detector: Detector, meters: Meters | None, losses: Losses, way: _WayOut) -> None:
-    from spanwitness.findings.file import FileSink
-    from spanwitness.findings.log import LogSink
-    from spanwitness.findings.metrics import MetricsSink
-
-    detector.outlet.inline.append(LogSink())
-    if meters is not None:
-
-        def lost() -> dict[str, int]:
-            return losses.as_dict() | {"detector_full": detector.n_evicted}
-
-        detector.outlet.inline.append(MetricsSink(meters.provider, lost=lost))
-    if way.directory is not None:
-        detector.outlet.inline.append(FileSink(way.directory.parent))

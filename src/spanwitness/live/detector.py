@@ -10,9 +10,13 @@ from time import time_ns
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from opentelemetry import metrics
 from opentelemetry.sdk.trace import SpanProcessor
 
+from spanwitness.export.losses import Losses
 from spanwitness.findings.attributes import evaluation_events, root_attributes
+from spanwitness.findings.log import LogSink
+from spanwitness.findings.metrics import MetricsSink
 from spanwitness.guard import guard
 from spanwitness.live.buffer import JudgedRoot, TraceBuffer, is_agent
 from spanwitness.live.closing import install, remove
@@ -28,10 +32,11 @@ from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from spanwitness.capture.context import RunState
@@ -68,7 +73,8 @@ class Detector(SpanProcessor):
         grace_s: Seconds to wait for open spans below a foreign run whose root has ended.
         max_spans: Spans held in all.
         max_spans_per_trace: Spans held of one trace.
-        count_lost: Returns how many spans the export has lost so far in this process.
+        meter_provider: Where findings are counted; `None` = the global one.
+        losses: What the export loses, if it is ours: runs meanwhile are incomplete.
 
     Raises:
         RuleError: A contract cannot be read.
@@ -83,15 +89,18 @@ class Detector(SpanProcessor):
         grace_s: float = 2.0,
         max_spans: int = 100_000,
         max_spans_per_trace: int = 20_000,
-        count_lost: Callable[[], int] | None = None,
+        meter_provider: MeterProvider | None = None,
+        losses: Losses | None = None,
     ) -> None:
         self.contracts = load_all(contracts)
         self._grace_s = grace_s
         self._buffer = TraceBuffer(max_spans=max_spans, max_spans_per_trace=max_spans_per_trace)
-        self.outlet = Outlet(sinks)
+        meters = metrics.get_meter_provider() if meter_provider is None else meter_provider
+        counting = MetricsSink(meters, lost=self._all_losses)
+        self.outlet = Outlet(sinks, inline=[LogSink(), counting])
         self._worker: Worker[int] = Worker(self._judge_trace, name="spanwitness-detector")
         self._ignored: deque[int] = deque(maxlen=_MAX_IGNORED)
-        self._count_lost = count_lost
+        self._losses = Losses() if losses is None else losses
         self._is_closed = False
         _detectors.add(self)
         install(self)
@@ -112,7 +121,7 @@ class Detector(SpanProcessor):
             if trace is not None:
                 self.outlet.learn(span)
                 trace.processors = processors_of(span)
-                trace.lost_before = self._count_lost() if self._count_lost is not None else 0
+                trace.lost_before = self._losses.total
 
     def on_end(self, span: ReadableSpan) -> None:
         """Keep an ended span, and have its runs judged when they are over."""
@@ -159,6 +168,9 @@ class Detector(SpanProcessor):
         """Spans that came after their trace was over."""
         return self._buffer.n_late
 
+    def _all_losses(self) -> dict[str, int]:
+        return {"detector_full": self.n_evicted, **self._losses.as_dict()}
+
     # --- runs of ours
 
     def tracks(self, trace_id: int) -> bool:
@@ -189,7 +201,7 @@ class Detector(SpanProcessor):
             main = _by_root(runs, own) or _by_run_id(runs, state.run_id)
             if main is None:
                 return
-            judged = judge(self._noting_loss(main, trace), self.contracts)
+            judged = judge(self._noting_loss(_below_its_parent(main, state), trace), self.contracts)
         for reason in judged.run.incomplete_reasons:
             state.mark_incomplete(reason)
         span.set_attributes(_judgement(judged))
@@ -204,8 +216,7 @@ class Detector(SpanProcessor):
         """Say on the run what the trace shows of spans that are lost or not yet there."""
         n_lost = 0
         if trace is not None:
-            count = self._count_lost
-            n_lost = trace.n_dropped + (count() - trace.lost_before if count is not None else 0)
+            n_lost = trace.n_dropped + self._losses.total - trace.lost_before
             if trace.has_open_below(span.context.span_id):
                 state.mark_incomplete("open_spans")
         span.set_attribute(names.SPANS_LOST, max(0, n_lost))
@@ -230,7 +241,9 @@ class Detector(SpanProcessor):
             main = _by_run_id(runs, state.run_id) or (runs[0] if len(runs) == 1 else None)
             if main is None:
                 return
-            judged = judge(main, self.contracts)
+            judged = judge(_below_its_parent(main, state), self.contracts)
+        if state.parent is not None:
+            state.parent.records.extend(state.records)  # its calls count for the outer run
         if judged.is_flagged:
             worst = max(judged.findings, key=lambda v: SEVERITIES.index(v.severity))
             verdict = make_verdict_span(
@@ -336,6 +349,13 @@ def _shared_records(spans: Iterable[ReadableSpan]) -> list[SpanRecord]:
             resources[key] = resource_of(span)
         records.append(to_record(span, resource=resources[key]))
     return records
+
+
+def _below_its_parent(run: Run, state: RunState) -> Run:
+    """Name the run around a run, whose root has not ended and was not among the spans."""
+    if state.parent is None:
+        return run
+    return msgspec.structs.replace(run, parent_run_id=state.parent.run_id)
 
 
 def _by_root(runs: Iterable[Run], span_id: int) -> Run | None:

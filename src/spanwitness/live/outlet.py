@@ -36,12 +36,12 @@ class Outlet:
 
     Args:
         sinks: The user's own; called in a thread of ours, since they may take their time.
+        inline: Ours: cheap, and called at once, so that nothing is lost when the process ends.
     """
 
-    def __init__(self, sinks: Iterable[Sink]) -> None:
+    def __init__(self, sinks: Iterable[Sink], *, inline: Iterable[Sink] = ()) -> None:
         self._sinks = [_checked(sink) for sink in sinks]
-        self.inline: list[Sink] = []
-        """Our own: cheap, and called at once, so that nothing is lost when the process ends."""
+        self.inline = list(inline)
         self._worker: Worker[_Job] = Worker(_take, name="spanwitness-sinks", max_jobs=1000)
         self._processors: Processors | None = None
         self._resource: Resource | None = None
