@@ -112,7 +112,7 @@ def chat(
     offers: Iterable[ToolDefinition | str] | None = (),
     given: Iterable[Message] | None = None,
     choice: ToolChoice | None = SAME,
-    format: OutputFormat | None = SAME,
+    format: OutputFormat | None = SAME,  # noqa: A002
     **fields: Any,
 ) -> ChatCall:
     """A model call; a mapping as `says` is a JSON answer.

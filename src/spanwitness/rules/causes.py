@@ -1,17 +1,20 @@
 """One cause, one finding: which violation explains which.
 
 The table goes from causes to consequences; the first violated cause of a violation explains it. An
-explained verdict stays in the output, makes no item and counts in no rate. A cause explains only what
-is not more severe than itself, so that an explanation never hides an error behind a remark.
+explained verdict stays in the output, makes no item and counts in no rate. A cause explains only
+what is not more severe than itself, so that an explanation never hides an error behind a remark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from spanwitness.model.verdict import SEVERITIES, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _GROUNDING = frozenset({"value_ungrounded", "quote_not_located", "wrong_source"})
 _CLAUSES_OF_USE = frozenset(
@@ -34,6 +37,10 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     ("discovery_failed", frozenset(_WITHHELD | {"tools_withheld"})),
     ("tools_withheld", frozenset(_WITHHELD)),
     ("tool_schema_invalid", frozenset(_WITHHELD | {"argument_not_in_schema"})),
+    ("cap_reached", frozenset({
+        "call_not_executed", "empty_output", "required_tool_missing", "result_not_delivered",
+        "truncated_output", "verdict_missing", "verification_skipped",
+    })),
     ("truncated_output", frozenset({
         "argument_not_in_schema", "call_in_text", "call_not_executed", "empty_output",
         "finish_reason_contradiction", "schema_not_enforced", "tool_choice_ignored",
@@ -41,7 +48,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     ("call_in_text", frozenset(_NO_USE | {
         "call_not_executed", "empty_output", "finish_reason_contradiction",
         "output_constraint_bypass", "schema_not_enforced", "schema_posing_as_tool", "tool_bypass",
-        "tool_choice_ignored", "truncated_output", "verdict_missing",
+        "tool_choice_ignored", "verdict_missing",
     })),
     ("output_constraint_bypass", frozenset(_NO_USE | {
         "schema_posing_as_tool", "tool_bypass", "tool_choice_ignored",
@@ -50,10 +57,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     ("tool_choice_ignored", frozenset(_NO_USE | {
         "empty_output", "finish_reason_contradiction", "tool_bypass",
     })),
-    ("cap_reached", frozenset({
-        "call_not_executed", "empty_output", "required_tool_missing", "result_not_delivered",
-        "truncated_output", "verdict_missing", "verification_skipped",
-    })),
+    ("finish_reason_contradiction", frozenset({"empty_output"})),
     ("unknown_tool", frozenset({"argument_not_in_schema", "call_not_executed"})),
     ("call_not_executed", frozenset(_NO_USE | {
         "count_out_of_range", "empty_output", "out_of_order", "result_not_delivered",
@@ -66,11 +70,11 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     ("required_tool_missing", frozenset({"verification_skipped", "below_baseline"}) | _GROUNDING),
     ("fabricated_observation", _GROUNDING),
     ("error_as_answer", frozenset({"schema_not_enforced", "tool_error_swallowed"})),
-    ("content_part_lost", frozenset({"result_altered"}) | _GROUNDING),
     ("result_not_delivered", frozenset({
         "content_part_lost", "empty_result_answered", "repeated_call", "result_altered",
         "tool_error_swallowed",
     }) | _GROUNDING),
+    ("content_part_lost", frozenset({"result_altered"}) | _GROUNDING),
     ("result_altered", frozenset({"tool_error_swallowed"}) | _GROUNDING),
     ("tool_error_swallowed", frozenset({
         "empty_result_answered", "unperformed_action", "verification_skipped",
@@ -89,7 +93,7 @@ _SAME_SPAN = frozenset(
         "tool_choice_ignored", "truncated_output", "unknown_tool", "verdict_missing",
     }
 )  # fmt: skip
-"""Consequences that belong to one call: the cause must name one of their spans, if both name any."""
+"""Consequences that belong to one call: where both name spans, they must share one."""
 
 
 def explain(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -119,10 +123,11 @@ def _cause_of(verdict: Verdict, by_rule: dict[str, list[Verdict]]) -> str | None
 
 
 def _explains(cause: Verdict, verdict: Verdict) -> bool:
-    if cause.rule != "trace_incomplete" and _rank(cause) < _rank(verdict):
-        # A clause may be as severe as its author likes; the cause is then raised to it.
-        if verdict.contract is None or cause.severity == "info":
-            return False
+    # A clause may be as severe as its author likes; the cause is then raised to it.
+    is_raised = verdict.contract is not None and cause.severity != "info"
+    is_milder = cause.rule != "trace_incomplete" and _rank(cause) < _rank(verdict)
+    if is_milder and not is_raised:
+        return False
     if verdict.rule not in _SAME_SPAN or not cause.span_ids or not verdict.span_ids:
         return True
     return not set(cause.span_ids).isdisjoint(verdict.span_ids)

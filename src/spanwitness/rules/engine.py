@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,17 @@ from spanwitness.model.verdict import Verdict, at_least
 from spanwitness.rules.builtin import CLAUSE_RULES, RULES
 from spanwitness.rules.causes import explain
 from spanwitness.rules.facts import Facts
-from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, ClauseRule, Outcome, Rule, not_assessed
+from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, ClauseRule, Outcome, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spanwitness.contracts.model import Clause, Contract
     from spanwitness.model import LedgerRow, Run
 
 __all__ = ["Evaluation", "evaluate"]
 
-_INTERNAL_ERROR = not_assessed("internal error")
+_INTERNAL_ERROR = Outcome(word="not_assessed", reason="internal error")
 
 
 class Evaluation:
@@ -106,7 +107,7 @@ def _judge(facts: Facts) -> list[Verdict]:
     while not is_done:
         # One guard around the loop instead of one a rule: it costs as much as a cheap rule.
         with guard("rules.engine"):
-            for place, rule, holds in pending:  # noqa: B007
+            for place, rule, holds in pending:
                 outcome = rule.check(facts)
                 if outcome is HOLDS:
                     verdicts[place] = holds

@@ -1,28 +1,34 @@
 """The facts of a run that several rules ask for, each worked out when it is first asked for.
 
 Making one costs next to nothing: `check` judges tens of thousands of spans a second, and most rules
-of most runs need few facts. A fact is the same for every rule, so that rules cannot disagree on what
-an answer, an output tool or an execution is.
+of most runs need few facts. A fact is the same for every rule, so that rules cannot disagree on
+what an answer, an output tool or an execution is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar, overload
+import json
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
 import msgspec
 
-from spanwitness.rules import tool_names
+from spanwitness.rules import tool_names, wording
+from spanwitness.rules.replies import accepted_replies, reply_texts
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
+from spanwitness.rules.stated import Stated, stated
 from spanwitness.rules.subjects import subjects_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from spanwitness.contracts.model import Contract
     from spanwitness.model import (
         ChatCall,
+        Delivery,
         Execution,
         LedgerRow,
         Run,
+        ToolCall,
         ToolDefinition,
         ToolRequest,
     )
@@ -59,6 +65,14 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Position of the reply in `run.chats`."""
     chat: ChatCall
     call: ToolRequest
+
+
+class Arrival(msgspec.Struct, frozen=True, gc=False):
+    """A result that stood in a request, with the model call of that request."""
+
+    chat_index: int
+    chat: ChatCall
+    delivery: Delivery
 
 
 class Facts:
@@ -113,11 +127,44 @@ class Facts:
         return executions(self.run)
 
     @fact
+    def execution_of(self) -> dict[str, Execution]:
+        """Executions by call id."""
+        return {e.call_id: e for e in self.executions if e.call_id is not None}
+
+    @fact
+    def positions(self) -> dict[str, int]:
+        """Position of every span of the run, by span id, comparable with `Execution.order`."""
+        from spanwitness.normalize.order import positions
+
+        return positions(self.run)
+
+    @fact
     def ledger(self) -> tuple[LedgerRow, ...]:
         """The dispatch ledger."""
         from spanwitness.normalize.ledger import build_ledger
 
         return build_ledger(self.run)
+
+    def effect_of(self, execution: Execution) -> Literal["read", "write"] | None:
+        """Say what an execution does: as a contract or its span declares, else as its name says."""
+        if any(contract.is_write(execution.tool) for contract in self.contracts):
+            return "write"
+        return execution.effect or tool_names.effect_of(execution.tool)
+
+    def chat_before(self, execution: Execution) -> int:
+        """Return the position of the reply that asked for an execution; -1 = asked for by none."""
+        if execution.call_id is not None:
+            request = self.request_of.get(execution.call_id)
+            if request is not None:
+                return request.chat_index
+        call = execution.call
+        if call is None:
+            return -1
+        found = -1
+        for index, chat in enumerate(self.run.chats):
+            if comes_before(chat, call):
+                found = index
+        return found
 
     # --- the model's side
 
@@ -137,12 +184,17 @@ class Facts:
         )
 
     @fact
+    def schema_tools(self) -> frozenset[str]:
+        """Names of "tools" that only carry the structured answer."""
+        return _schema_tools(self)
+
+    @fact
     def output_tools(self) -> frozenset[str]:
-        """Names of "tools" that only carry the structured answer, or only end the run."""
-        return _output_tools(self)
+        """The schema tools, and the tools that only submit the answer or end the run."""
+        return self.schema_tools | _terminal_tools(self)
 
     def is_evidence(self, tool: ToolDefinition) -> bool:
-        """Say whether a call of this tool is a use of tools, and not merely the form of an answer."""
+        """Say whether calling this tool is a use of tools, not merely the form of an answer."""
         return tool.side != "output" and tool.name not in self.output_tools
 
     @fact
@@ -156,10 +208,38 @@ class Facts:
 
     @fact
     def offering(self) -> tuple[ChatCall, ...]:
-        """Replies whose requests are known to offer at least one evidence tool."""
+        """Replies whose requests are known to offer at least one evidence tool for use."""
         return tuple(
-            chat for chat in self.replies if any(self.is_evidence(t) for t in chat.offered or ())
+            chat
+            for chat in self.replies
+            if chat.offered
+            and (chat.tool_choice is None or chat.tool_choice.mode != "none")
+            and any(self.is_evidence(tool) for tool in chat.offered)
         )
+
+    @fact
+    def accepted(self) -> tuple[ChatCall, ...]:
+        """Replies that stood as the output of the run or of a step; see `accepted_replies`."""
+        return accepted_replies(self.run)
+
+    @fact
+    def request_of(self) -> dict[str, Request]:
+        """By call id: the structured call of the reply that first asked for it."""
+        found: dict[str, Request] = {}
+        for request in self.requests:
+            if request.call.call_id is not None:
+                found.setdefault(request.call.call_id, request)
+        return found
+
+    @fact
+    def deliveries(self) -> dict[str, list[Arrival]]:
+        """By call id: where its result stood in a request, in order of the requests."""
+        found: dict[str, list[Arrival]] = {}
+        for index, chat in enumerate(self.run.chats):
+            for delivery in chat.delivered or ():
+                if delivery.call_id is not None:
+                    found.setdefault(delivery.call_id, []).append(Arrival(index, chat, delivery))
+        return found
 
     @fact
     def knows_offers(self) -> bool:
@@ -172,11 +252,55 @@ class Facts:
         return all(chat.requested is not None for chat in self.replies)
 
     @fact
-    def used_tools(self) -> bool:
+    def used_evidence(self) -> bool:
         """Whether evidence tools were requested or executed in what the trace shows."""
         return bool(self.evidence_requests) or any(
             e.side != "output" and e.tool not in self.output_tools for e in self.executions
         )
+
+    # --- the answer
+
+    @fact
+    def answer_text(self) -> str | None:
+        """The answer: what was submitted, else given back, else the last reply's text."""
+        return _answer_text(self)
+
+    @fact
+    def stands_as_success(self) -> bool:
+        """Whether the run ended without an error or a cancellation, so that its answer counts."""
+        run = self.run
+        return run.status != "error" and run.error_type is None and not run.is_cancelled
+
+    def stated(self, chat: ChatCall) -> Stated:
+        """Return what a reply states beyond its input, worked out once a reply."""
+        found = self._stated.get(chat.span_id)
+        if found is None:
+            found = self._stated[chat.span_id] = stated(chat)
+        return found
+
+    @fact
+    def _stated(self) -> dict[str, Stated]:
+        return {}
+
+    @fact
+    def due(self) -> Due:
+        """Whether tools were due in this run, and why."""
+        return _due(self)
+
+
+class Due(msgspec.Struct, frozen=True, gc=False):
+    """Whether tools were due."""
+
+    word: Literal["yes", "no", "unknown"]
+    reason: str = ""
+    """Why they were due, or why it is not known (a clause that completes a sentence)."""
+
+
+def comes_before(chat: ChatCall, call: ToolCall) -> bool:
+    """Say whether a model call was over before a tool ran: by the tracer's count, else by time."""
+    if chat.seq is not None and call.seq is not None:
+        return chat.seq < call.seq
+    return chat.start_ns < call.start_ns
 
 
 def is_reply(chat: ChatCall) -> bool:
@@ -184,25 +308,77 @@ def is_reply(chat: ChatCall) -> bool:
     return chat.error_type is None and chat.ending in ("complete", "unknown")
 
 
-def _output_tools(facts: Facts) -> frozenset[str]:
-    run = facts.run
+def _schema_tools(facts: Facts) -> frozenset[str]:
     found: set[str] = set()
-    executed = {tool.name for tool in run.tools}
-    for chat in run.chats:
+    for chat in facts.run.chats:
+        schema = chat.output_format.name if chat.output_format is not None else None
         for tool in chat.offered or ():
-            name = tool.name
-            if (
-                tool.side == "output"
-                or tool_names.is_terminal(name)
-                or any(c.is_output(name) or c.is_terminal(name) for c in facts.contracts)
-                or (chat.output_format is not None and chat.output_format.name == name)
-            ):
-                found.add(name)
-        for call in chat.requested or ():
-            if call.side == "output":
-                found.add(call.name)
+            is_declared = any(c.is_output(tool.name) for c in facts.contracts)
+            if is_declared or tool.side == "output" or tool.name == schema:
+                found.add(tool.name)
+        found.update(call.name for call in chat.requested or () if call.side == "output")
     last = facts.replies[-1] if facts.replies else None
     if last is not None and last.tool_choice is not None and last.tool_choice.mode == "named":
         # A call forced in the last request and run by nobody is the answer in the form of a call.
-        found.update(name for name in last.tool_choice.names if name not in executed)
+        run_by_someone = {tool.name for tool in facts.run.tools}
+        called = {call.name for call in last.requested or ()}
+        found.update(n for n in last.tool_choice.names if n in called - run_by_someone)
     return frozenset(found)
+
+
+def _terminal_tools(facts: Facts) -> frozenset[str]:
+    names = {tool.name for chat in facts.run.chats for tool in chat.offered or ()}
+    names.update(call.name for chat in facts.run.chats for call in chat.requested or ())
+    return frozenset(
+        name
+        for name in names
+        if tool_names.is_terminal(name) or any(c.is_terminal(name) for c in facts.contracts)
+    )
+
+
+def _answer_text(facts: Facts) -> str | None:
+    run = facts.run
+    submitted = run.submission
+    if submitted is not None and submitted.has_answer:
+        answer = submitted.answer
+        return answer if isinstance(answer, str) else json.dumps(answer, default=str)
+    if run.final_text is not None:
+        return run.final_text
+    for chat in reversed(facts.replies):
+        texts = reply_texts(chat)
+        if texts:
+            return "\n".join(texts)
+        for call in chat.requested or ():
+            if call.name in facts.output_tools and call.arguments is not None:
+                return json.dumps(call.arguments, default=str)
+    return None
+
+
+def _due(facts: Facts) -> Due:
+    for contract in facts.contracts_in_force:
+        if contract.makes_tools_due:
+            return Due("yes", f"the contract {contract.name} asks for them")
+    for chat in facts.offering:
+        choice = chat.tool_choice
+        if choice is None:
+            continue
+        if choice.mode == "required" and all(facts.is_evidence(t) for t in chat.offered or ()):
+            return Due("yes", "the tool choice required one")
+        if choice.mode == "named" and not facts.output_tools.issuperset(choice.names):
+            return Due("yes", f"the tool choice named {choice.names[0]}")
+    return _due_by_citation(facts)
+
+
+def _due_by_citation(facts: Facts) -> Due:
+    unknown = ""
+    for chat in facts.replies:
+        said = facts.stated(chat)
+        if said.cited:
+            return Due("yes", f"the answer cites a {said.cited[0]} that no input holds")
+        texts = reply_texts(chat)
+        if texts is None or said.cited is None:
+            unknown = said.reason or "the reply was not recorded"
+        for text in texts or ():
+            if wording.reports_look_up(text) or wording.reports_tool_output(text):
+                return Due("yes", "the answer reports a look-up that never happened")
+    return Due("unknown", unknown) if unknown else Due("no")

@@ -35,8 +35,9 @@ NOT_APPLICABLE = Outcome(word="not_applicable")
 
 
 def not_assessed(reason: str, /) -> Outcome:
-    """Say that the trace cannot show it, and why (one sentence)."""
-    return Outcome(word="not_assessed", reason=reason)
+    """Say that the trace cannot show it, and why (one sentence, or the clause of one)."""
+    reason = reason[:1].upper() + reason[1:]
+    return Outcome(word="not_assessed", reason=reason if reason.endswith(".") else f"{reason}.")
 
 
 def violated(

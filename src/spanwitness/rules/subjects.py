@@ -1,8 +1,8 @@
 """What occurs in a run, as bits: a rule whose subject does not occur costs nothing.
 
 A bit is set when the subject occurs or when the trace cannot tell, so a bit that is not set means
-"known not to occur", and the rule is `not_applicable` without being asked. In an incomplete run every
-bit is set.
+"known not to occur", and the rule is `not_applicable` without being asked. In an incomplete run
+every bit is set.
 """
 
 from __future__ import annotations

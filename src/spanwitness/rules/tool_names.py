@@ -1,7 +1,7 @@
 """What the name of a tool says about it, where nothing better is declared.
 
-Names are split into words (`sendEmail`, `orders.send-email` and `send_email` alike). A declared effect
-or a contract's group always comes first; a name that says nothing stays unknown.
+Names are split into words (`sendEmail`, `orders.send-email` and `send_email` alike). A declared
+effect or a contract's group always comes first; a name that says nothing stays unknown.
 """
 
 from __future__ import annotations
@@ -29,17 +29,23 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "store": ("stored", "saved"), "transfer": ("transferred",), "update": ("updated", "changed"),
     "upload": ("uploaded",), "write": ("wrote", "written", "saved"),
 }  # fmt: skip
-"""Verbs that begin the name of a tool that changes something, and the words that claim it is done."""
+"""Verbs in the names of tools that change something, and the words that claim it is done."""
 
 _READS = frozenset(
-    "calculate check compute count describe detect download evaluate extract fetch find get grep "
-    "inspect list load locate look lookup measure navigate open parse query read recall resolve "
-    "retrieve scan search select show status summarize validate verify view weather".split()
-)
+    {
+        "calculate", "check", "compute", "count", "describe", "detect", "download", "evaluate",
+        "extract", "fetch", "find", "get", "grep", "inspect", "list", "load", "locate", "look",
+        "lookup", "measure", "navigate", "open", "parse", "query", "read", "recall", "resolve",
+        "retrieve", "scan", "search", "select", "show", "status", "summarize", "validate", "verify",
+        "view", "weather",
+    }
+)  # fmt: skip
 _POLLS = frozenset(
-    "await check heartbeat health job monitor ping poll progress sleep state status tail wait "
-    "watch".split()
-)
+    {
+        "await", "check", "heartbeat", "health", "job", "monitor", "ping", "poll", "progress",
+        "sleep", "state", "status", "tail", "wait", "watch",
+    }
+)  # fmt: skip
 _TERMINAL = re.compile(
     r"(?:submit|final|finish|complete|end|done|respond|answer|exit|stop|terminate|"
     r"attempt_completion|structured_?output|json_tool_call|return_result)(?:_|$)"

@@ -1,0 +1,85 @@
+"""`argument_not_in_schema`: a call carries an argument that its tool does not declare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.subjects import CHATS, OFFERS, REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spanwitness.model import ChatCall, ToolRequest
+    from spanwitness.rules.facts import Facts
+    from spanwitness.rules.rule import Outcome
+
+_OPEN = ("anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "unevaluatedProperties")
+"""Keywords by which properties may be declared elsewhere."""
+
+
+@rule(
+    "argument_not_in_schema", severity="warning", fault="reasoning",
+    needs=CHATS | OFFERS | REQUESTS,
+)  # fmt: skip
+def argument_not_in_schema(facts: Facts) -> Outcome:
+    """A requested call carries an argument that the offered schema of its tool does not declare.
+
+    Claims: The name of an argument, as requested, is no property of the offered schema (nor, one
+        level down, of a nested object that is closed). Many hosts drop such an argument and run
+        the tool with its defaults. A call that the tool then refused with an error is not reported.
+    Needs: Requested arguments and the offered schemas.
+    Not assessed when: Arguments or schemas are not recorded (content off, cut).
+    Can be wrong: A tool that takes any argument without declaring so is reported; wrong values of
+        declared arguments are not looked at.
+    """
+    n_judged = n_calls = 0
+    for chat in facts.run.chats:
+        schemas: dict[str, dict[str, object]] = {}
+        for tool in chat.offered or ():
+            if isinstance(tool.parameters, dict):
+                schemas[tool.name] = tool.parameters
+        for call in chat.requested or ():
+            if call.source != "structured" or call.side == "provider":
+                continue
+            n_calls += 1
+            schema = schemas.get(call.name)
+            if schema is None or not isinstance(call.arguments, dict):
+                n_judged += isinstance(call.arguments, str)
+                continue
+            n_judged += 1
+            strange = _undeclared(call.arguments, schema)
+            if strange and not _was_refused(facts, call):
+                return _violated(chat, call, strange)
+    if n_judged < n_calls or not facts.knows_requests:
+        return not_assessed("arguments or schemas of some calls are not recorded")
+    return facts.nothing_found if n_calls else facts.no_subject
+
+
+def _undeclared(arguments: Mapping[str, object], schema: Mapping[str, object]) -> list[str]:
+    if any(key in schema for key in _OPEN):
+        return []
+    properties = schema.get("properties")
+    extra = schema.get("additionalProperties")
+    if extra is True or isinstance(extra, dict) or not isinstance(properties, dict):
+        return []
+    strange = [name for name in arguments if name not in properties]
+    for name, inner in properties.items():
+        value = arguments.get(name)
+        is_closed = isinstance(inner, dict) and inner.get("additionalProperties") is False
+        if is_closed and isinstance(value, dict):
+            strange += [f"{name}.{part}" for part in _undeclared(value, inner)]
+    return strange
+
+
+def _was_refused(facts: Facts, call: ToolRequest) -> bool:
+    return any(e.call_id == call.call_id and e.outcome == "error" for e in facts.executions)
+
+
+def _violated(chat: ChatCall, call: ToolRequest, strange: list[str]) -> Outcome:
+    return violated(
+        f"The call of {call.name} carries {', '.join(strange[:5])}, which the tool does not"
+        " declare.",
+        span_ids=(chat.span_id,),
+        evidence={"tool": call.name, "call_id": call.call_id, "arguments": list(strange[:20])},
+    )

@@ -1,0 +1,102 @@
+"""`empty_result_answered`: the reads gave nothing, and the answer makes a claim."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spanwitness.rules import wording
+from spanwitness.rules.failures import is_failure
+from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.subjects import CHATS, EXECUTIONS
+
+if TYPE_CHECKING:
+    from spanwitness.model import Execution
+    from spanwitness.rules.facts import Facts
+    from spanwitness.rules.rule import Outcome
+
+_POINTER = re.compile(
+    r"\s*(?:please )?(?:see|refer to|as (?:described|reported|stated) in)?\s*"
+    r"(?:my |the )?(?:full )?"
+    r"(?:report|answer|findings|results?|summary|message|response)?\s*(?:is |are )?"
+    r"(?:above|below|earlier|previous(?:ly)?)\W*",
+    re.IGNORECASE,
+)
+
+
+@rule("empty_result_answered", severity="error", fault="reasoning", needs=EXECUTIONS | CHATS)
+def empty_result_answered(facts: Facts) -> Outcome:
+    """Every read gave nothing, and the answer makes a positive claim all the same.
+
+    Claims: All reading executions of the run (tools that read, and sub-agents) came back empty, and
+        the answer states values that no input holds (error) or another positive claim (warning). A
+        flat denial ("there is no activity") that rests on a silent, empty output is told at `info`.
+        Answers that say that nothing was found are right.
+    Needs: Outcomes of executions, the effect of tools (declared, or told by their name), the
+        answer or the counts of its values.
+    Not assessed when: The outcome of a read, the effect of a tool or the answer is not recorded, or
+        the trace has a hole.
+    Can be wrong: General knowledge stated after an empty search is reported; a claim hedged with
+        words of absence is missed.
+    """
+    executions = [e for e in facts.executions if e.tool not in facts.output_tools]
+    if not executions:
+        return facts.no_subject
+    reads = [e for e in executions if e.side == "subagent" or facts.effect_of(e) == "read"]
+    empty = [e for e in executions if _is_empty(e) and facts.effect_of(e) != "write"]
+    if not empty:
+        if any(e.outcome == "unknown" and not e.has_result for e in reads):
+            return not_assessed("what some reads gave is not recorded")
+        return facts.nothing_found
+    others = [e for e in executions if e not in empty and facts.effect_of(e) != "write"]
+    if any(not is_failure(e) for e in others):
+        return facts.nothing_found
+    if not facts.run.is_complete:
+        return facts.incomplete
+    if not facts.stands_as_success or facts.run.has_final is False:
+        return facts.nothing_found
+    known = [e for e in empty if e in reads]
+    return _judge(facts, known or empty, is_read=bool(known))
+
+
+def _is_empty(execution: Execution) -> bool:
+    if execution.outcome == "empty":
+        return True
+    if execution.outcome != "value" or not execution.has_result:
+        return False
+    result = execution.result
+    if isinstance(result, str):
+        return not result.strip() or (
+            execution.side == "subagent" and _POINTER.fullmatch(result) is not None
+        )
+    return False
+
+
+def _judge(facts: Facts, empty: list[Execution], *, is_read: bool) -> Outcome:
+    replies = facts.replies
+    said = facts.stated(replies[-1]) if replies else None
+    answer = facts.answer_text
+    if said is not None and said.has_unseen and (answer is None or not wording.abstains(answer)):
+        return _violated(empty, "states values that no input holds", None)
+    if answer is None:
+        return not_assessed("the answer was not recorded")
+    if not wording.asserts(answer):
+        return facts.nothing_found
+    if wording.claims_absence(answer):
+        is_silent = all(e.result in (None, "") for e in empty)
+        return _violated(empty, "denies it flatly", "info") if is_silent else facts.nothing_found
+    if wording.discloses_failure(answer):
+        return facts.nothing_found
+    if not is_read:
+        return not_assessed("whether the tools that gave nothing are meant to read is not declared")
+    return _violated(empty, "makes a positive claim", "warning")
+
+
+def _violated(empty: list[Execution], what: str, severity: str | None) -> Outcome:
+    names = ", ".join(sorted({e.tool for e in empty})[:5])
+    return violated(
+        f"{names} gave nothing, and the answer {what}.",
+        span_ids=tuple(dict.fromkeys(e.span_id for e in empty if e.span_id)),
+        evidence={"tools": sorted({e.tool for e in empty})[:20], "n_empty": len(empty)},
+        severity=severity,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,85 @@
+"""Whether the whole of a tool's result is an error, where no mark says so.
+
+Many harnesses hand an exception to the model as ordinary text. Only a result that is nothing but an
+error counts: a log search that finds the word ERROR, or a report that mentions one, is a result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+_MAX_CHARS = 2000
+_TEXT = re.compile(
+    r"\s*[\[<(*_`\"']*\s*(?:"
+    r"(?:(?:fatal|uncaught|unhandled|internal|server|tool|api|http|runtime|execution|"
+    r"tool execution|tool call|validation|connection|network|database|unexpected|an?|the)\s+){0,3}"
+    r"(?:error|exception|failure)\b\s*(?:[:!\-(\[]|\d{3}\b|occurred|while|when|in\b|executing|"
+    r"calling|"
+    r"running|$)"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b\s*(?:[:(]|$)"
+    r"|Traceback \(most recent call last\)"
+    r"|(?:failed|unable|not able) to \w+"
+    r"|[^\n:.]{0,60}\b(?:failed|denied|timed out|not permitted|unauthori[sz]ed|forbidden|"
+    r"unavailable|unreachable|refused|rejected)\b(?:\s+with[^\n:]{0,40})?\s*(?::|\.?\s*$)"
+    r"|(?:no such file|file not found|invalid (?:argument|input|parameter|request|json))\b"
+    r"|[45]\d\d (?:client|server|bad|unauthori[sz]ed|forbidden|not found|internal|service)\b"
+    r")",
+    re.IGNORECASE,
+)
+_CLASS = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b\s*[:(]")
+_LOG_LINE = re.compile(
+    r"^\W*(?:\d{1,4}[-/:.T]\d|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|"
+    r"FATAL)\b[^\n:]{0,20}\d{1,4}[-/:.]\d)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ERROR_KEYS = ("error", "errors", "exception", "error_message", "errorMessage")
+_ERROR_COMPANY = frozenset(
+    {
+        "error", "errors", "exception", "error_message", "errorMessage", "code", "status", "type",
+        "message", "detail", "details", "ok", "success", "request_id", "statusCode", "status_code",
+        "isError", "is_error", "traceback", "hint", "tool", "name", "data", "result",
+    }
+)  # fmt: skip
+
+
+def is_error_text(text: str) -> bool:
+    """Say whether a text is nothing but an error report."""
+    stripped = text.strip()
+    if not stripped or len(stripped) > _MAX_CHARS:
+        return stripped.startswith("Traceback (most recent call last)")
+    if stripped[0] in "{[":
+        try:
+            return is_error_value(json.loads(stripped))
+        except (ValueError, RecursionError):
+            return False
+    if _LOG_LINE.search(stripped):
+        return False
+    if stripped.startswith("Traceback (most recent call last)"):
+        return True
+    if stripped.count("\n") > 3 and not _CLASS.match(stripped):
+        return False
+    return _TEXT.match(stripped) is not None
+
+
+def is_error_value(value: object) -> bool:
+    """Say whether a result, as returned, is nothing but an error."""
+    if isinstance(value, str):
+        return is_error_text(value)
+    if isinstance(value, Mapping):
+        return _is_error_object(value)
+    if isinstance(value, list) and len(value) == 1:
+        return is_error_value(value[0])
+    return False
+
+
+def _is_error_object(value: Mapping[str, object]) -> bool:
+    if value.get("isError") is True or value.get("is_error") is True:
+        return True
+    if value.get("ok") is False or value.get("success") is False:
+        return True
+    if not any(value.get(key) for key in _ERROR_KEYS):
+        return value.get("type") == "text" and is_error_value(value.get("text"))
+    carried = {key for key, item in value.items() if item not in (None, "", [], {}, False)}
+    return carried <= _ERROR_COMPANY and not value.get("data") and not value.get("result")

@@ -1,0 +1,68 @@
+"""`unknown_tool`: the model asked for a tool that its request did not offer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanwitness.rules import tool_names
+from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.subjects import CHATS, REQUESTS
+
+if TYPE_CHECKING:
+    from spanwitness.model import ChatCall
+    from spanwitness.rules.facts import Facts
+    from spanwitness.rules.rule import Outcome
+
+
+@rule("unknown_tool", severity="warning", fault="reasoning", needs=CHATS | REQUESTS)
+def unknown_tool(facts: Facts) -> Outcome:
+    """The model asked for a tool that its request did not offer.
+
+    Claims: The name of a structured client-side call is none of the offered names of the same
+        request.
+    Needs: Offered names and requested calls of one model call.
+    Not assessed when: Either is not recorded or was cut, tools may be held by the provider, or
+        tools are loaded on demand.
+    Can be wrong: A host that accepts several spellings of a name (beyond a server's prefix) runs
+        such a call all the same.
+    """
+    unknown = ""
+    n_judged = 0
+    for chat in facts.run.chats:
+        calls = [
+            call
+            for call in chat.requested or ()
+            if call.source == "structured" and call.side == "client"
+        ]
+        if chat.requested is None:
+            unknown = "which calls the replies asked for is not recorded"
+        if not calls:
+            continue
+        if (
+            chat.offered is None
+            or chat.is_truncated
+            or (chat.has_server_state and not chat.offered)
+        ):
+            unknown = "which tools a request offered is not recorded"
+            continue
+        n_judged += 1
+        offered = {tool_names.bare(tool.name) for tool in chat.offered}
+        strange = [call.name for call in calls if tool_names.bare(call.name) not in offered]
+        if strange and _is_open(chat):
+            unknown = "tools are loaded on demand"
+        elif strange:
+            return violated(
+                f"The model asked for {strange[0]}, which its request did not offer.",
+                span_ids=(chat.span_id,),
+                evidence={"tools": list(strange[:20]), "n_offered": len(chat.offered)},
+            )
+    if unknown:
+        return not_assessed(unknown)
+    return facts.nothing_found if n_judged else facts.no_subject
+
+
+def _is_open(chat: ChatCall) -> bool:
+    return any(
+        tool.is_deferred or "tool_search" in tool.name or "toolset" in tool.name
+        for tool in chat.offered or ()
+    )
