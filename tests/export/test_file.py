@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 import stat
 
 import pytest
@@ -16,8 +17,8 @@ from spanwitness.export.file import FileSender
 def spans_in(path) -> list[dict]:
     found = []
     for line in path.read_text().splitlines():
-        for resource in json.loads(line)["resourceSpans"]:
-            for scope in resource["scopeSpans"]:
+        for group in json.loads(line)["resourceSpans"]:
+            for scope in group["scopeSpans"]:
                 found += scope["spans"]
     return found
 
@@ -142,3 +143,41 @@ def test_a_place_that_cannot_be_a_directory_is_an_error_at_set_up(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="cannot be made"):
         FileSender(ExportSettings(directory=tmp_path / "file" / "traces"))
+
+
+def test_a_line_that_the_disk_does_not_take_whole_is_taken_back(tmp_path):
+    from spanwitness.export.file import _append
+
+    path = tmp_path / ("a" * 32 + ".jsonl")
+    _append(path, b'{"first":1}\n', 1 << 30)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            _append(path, b"x" * 5000 + b"\n", 1 << 30)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == b'{"first":1}\n'
+
+
+def test_stored_traces_are_read_back_by_the_archive(tmp_path):
+    from spanwitness.archive import read_traces
+
+    with pipeline(directory=tmp_path) as p:
+        with p.tracer.start_as_current_span("root", attributes={"gen_ai.operation.name": "chat"}):
+            p.end_spans(3, text="\u00fc\n", flag=True, names=("a", "b"), big=2**60)
+        assert p.processor.flush(5) is True
+    reader = read_traces([tmp_path])
+    (trace,) = list(reader)
+    spans = {s.name: s for s in getattr(trace, "spans", trace)}
+    assert set(spans) == {"root", "span-0", "span-1", "span-2"}
+    child = spans["span-1"]
+    assert child.parent_span_id == spans["root"].span_id
+    assert child.attributes == {
+        "i": 1,
+        "text": "\u00fc\n",
+        "flag": True,
+        "names": ["a", "b"],
+        "big": 2**60,
+    }
+    assert child.resource["service.name"] == "tests"

@@ -317,6 +317,43 @@ while True:
             assert set(range(int(out.split()[-1]))) <= arrived
 
 
+def test_sigterm_while_a_lock_is_held_that_ending_open_spans_needs_does_not_hang(collector):
+    lines = """
+import threading
+lock = threading.Lock()
+lifecycle.remove()
+lifecycle = Lifecycle(processor, end_open=lock.acquire)
+lifecycle.install_sigterm_hook(1.0)
+span("a")
+with lock:
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+    with Child(lines, endpoint=collector.traces_url).start() as process:
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        process.wait(timeout=10)
+    assert process.returncode == -signal.SIGTERM
+    assert names(collector) == {"a": 1}
+
+
+def test_sigterm_ends_open_spans_before_it_delivers(collector):
+    lines = """
+held = tracer.start_span("open")
+lifecycle.remove()
+lifecycle = Lifecycle(processor, end_open=held.end)
+lifecycle.install_sigterm_hook()
+print("ready", flush=True)
+time.sleep(60)
+"""
+    with Child(lines, endpoint=collector.traces_url).start() as process:
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        process.wait(timeout=10)
+    assert process.returncode == -signal.SIGTERM
+    assert names(collector) == {"open": 1}
+
+
 @pytest.mark.parametrize("kind", ["handler", "ignored", "asyncio before", "asyncio after"])
 def test_sigterm_hook_lets_what_was_there_before_go_on(collector, kind):
     lines = {

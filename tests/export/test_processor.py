@@ -387,3 +387,36 @@ def test_the_worker_sleeps_while_a_collector_is_down():
             p.end_spans(10)
             time.sleep(0.002)
         assert wakes < 20
+
+
+def test_flushes_that_time_out_do_not_fill_the_queue():
+    with pipeline(CLOSED_PORT, max_queue_spans=20) as p:
+        p.end_spans(2)
+        for _ in range(50):
+            assert p.processor.flush(0.001) is False
+        assert p.processor.n_waiting <= 2
+        p.end_spans(10)
+        assert p.losses.total == 0
+
+
+def test_the_sum_of_queued_bytes_is_set_right_when_updates_were_lost():
+    sender = MemorySender()
+    with pipeline(sender=sender, schedule_delay_s=0.02, max_queue_bytes=10_000) as p:
+        p.processor._queued_bytes = 1_000_000
+        deadline = time.monotonic() + 5
+        while p.processor._queued_bytes and time.monotonic() < deadline:
+            time.sleep(0.01)
+        p.end_spans(5)
+        assert p.processor.flush(5) is True
+        assert p.processor._queued_bytes == 0
+
+
+def test_a_fault_on_the_callers_side_is_contained_and_counted():
+    class Strange:
+        def get_span_context(self):
+            raise RuntimeError("bug")
+
+    before = guard.faults().get("export.on_end", 0)
+    with pipeline(sender=MemorySender()) as p:
+        p.processor.on_end(Strange())
+    assert guard.faults()["export.on_end"] == before + 1

@@ -17,6 +17,9 @@ import signal
 import sys
 import threading
 import weakref
+from _thread import start_new_thread
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.errors import SettingsError
@@ -77,9 +80,14 @@ class Lifecycle:
         """Undo `install` and `install_sigterm_hook`."""
         self._is_installed = False
         atexit.unregister(self.finish)
-        if self._previous is not None and signal.getsignal(signal.SIGTERM) == self._on_sigterm:
+        is_main = threading.current_thread() is threading.main_thread()
+        # Elsewhere the hook stays; it has nothing to flush and goes on to the handler before it.
+        if is_main and self._previous is not None and self._is_hooked():
             signal.signal(signal.SIGTERM, self._previous)
             self._previous = None
+
+    def _is_hooked(self) -> bool:
+        return signal.getsignal(signal.SIGTERM) == self._on_sigterm
 
     def finish(self) -> None:
         """End open spans, deliver what is left and stop, within the bound of the settings."""
@@ -103,7 +111,8 @@ class Lifecycle:
         later replaces ours (the exit that follows flushes). A second SIGTERM does not wait again.
 
         Args:
-            timeout_s: The longest time that the flush may take; `None` takes the exit's bound.
+            timeout_s: The longest time for ending open spans, and again for delivering; `None` takes
+                the exit's bound.
 
         Raises:
             SettingsError: Not called in the main thread (Python allows signal handlers only there),
@@ -117,7 +126,7 @@ class Lifecycle:
                 "install_sigterm_hook: SIGTERM has a handler that was not set from Python"
             )
         self._sigterm_timeout_s = timeout_s
-        if previous == self._on_sigterm:
+        if self._is_hooked():
             return
         self._previous = previous
         signal.signal(signal.SIGTERM, self._on_sigterm)
@@ -133,24 +142,46 @@ class Lifecycle:
                 previous(number, frame)
             finally:
                 self._is_terminating = False
-        elif previous == signal.SIG_DFL:
+        elif self._is_deadly(previous):
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         else:
             self._is_terminating = False
 
+    @staticmethod
+    def _is_deadly(previous: object) -> bool:
+        # The kernel does not kill process 1 (of a container) by a signal it has no handler for.
+        return previous == signal.SIG_DFL and os.getpid() != 1
+
     def _flush_for(self, previous: object) -> None:
         timeout_s = self._sigterm_timeout_s
-        if previous == signal.SIG_DFL:
-            # The process is about to die: nothing that is open will end by itself.
-            if self._end_open is not None:
-                with guard("export.end_open"):
-                    self._end_open()
-            self._processor.stop(timeout_s)
+        bound_s = self._processor.exit_timeout_s if timeout_s is None else timeout_s
+        if self._is_deadly(previous):
+            # Nothing that is open will end by itself.
+            self._end_open_aside(bound_s)
+            self._processor.stop(bound_s)
         else:
-            self._processor.flush(
-                self._processor.exit_timeout_s if timeout_s is None else timeout_s
-            )
+            self._processor.flush(bound_s)
+
+    def _end_open_aside(self, timeout_s: float) -> None:
+        """End open spans on another thread, and wait for it so long and no longer.
+
+        The signal may have interrupted this thread while it held a lock that the callback needs. The
+        low-level call is used because `Thread.start` takes a lock of its own.
+        """
+        if self._end_open is None:
+            return
+        end_open = self._end_open
+        done: SimpleQueue[None] = SimpleQueue()
+
+        def run() -> None:
+            with guard("export.end_open"):
+                end_open()
+            done.put(None)
+
+        start_new_thread(run, ())
+        with suppress(Empty):
+            done.get(timeout=timeout_s)
 
     def _join_multiprocessing(self) -> None:
         """Have children of `multiprocessing` finish: they leave by `os._exit`, past `atexit`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Final
@@ -187,7 +188,10 @@ class ExportProcessor(SpanProcessor):
         if self._worker is None:
             self._start_worker()
         self._wake.put(None)
-        mark.done.wait(max(0.0, timeout_s))
+        if not mark.done.wait(max(0.0, timeout_s)):
+            # Flushes that time out while a collector is down must not pile up in the queue.
+            with suppress(ValueError, IndexError):
+                self._queue.remove(mark)
         self._flushes.remove(mark)
         return mark.is_reached
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.export.repair import attributes_of
@@ -24,9 +25,9 @@ def estimate_bytes(span: ReadableSpan) -> int:
         held = attributes_of(span)
     size = _SPAN_BYTES
     for value in held.values():
-        if value.__class__ is str:
+        if type(value) is str:
             size += len(value)
-        elif value.__class__ is tuple:
+        elif not isinstance(value, int):
             size += _weigh(value)
     events = getattr(span, "_events", None)
     if events:
@@ -40,6 +41,6 @@ def _weigh(value: object) -> int:
         return len(value)
     if isinstance(value, tuple | list):
         return sum(map(_weigh, value)) + 8 * len(value)
-    if isinstance(value, dict):
-        return sum(len(k) + _weigh(v) for k, v in value.items())
+    if isinstance(value, Mapping):
+        return sum(len(str(k)) + _weigh(v) for k, v in value.items())
     return 8

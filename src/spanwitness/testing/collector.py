@@ -228,7 +228,7 @@ def _handler(collector: ScriptedCollector) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(reply)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""
 
     return Handler
