@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from tests.rules.builders import (
     call,
@@ -74,6 +75,17 @@ HOLDS = {
     "content off": without_content(run(*READ, chat("3"), submission("3"))),
 }
 NOT_ASSESSED = {
+    "asked for in the reply that submits": run(
+        chat(calls=[call("read_page"), call("submit_extraction")]),
+        chat(
+            "3",
+            given=[
+                user("q"),
+                result("x", id="call_read_page"),
+                result("ok", id="call_submit_extraction"),
+            ],
+        ),
+    ),
     "hole": incomplete(run(chat("3"), submission("3"))),
     "calls not recorded": run(chat("3", requested=None, delivered=None), submission("3")),
     "cached, execution not known": run(
@@ -142,6 +154,29 @@ def test_after_submit_without_a_submission_has_nothing_to_judge() -> None:
     assert navigation(run(*READ), **clause).word == "not_applicable"
     assert navigation(run(*READ, submission("3")), **clause).word == "violated"
     assert navigation(run(submission("3"), *READ), **clause).word == "holds"
+
+
+def test_the_submission_itself_is_on_neither_side() -> None:
+    keys: dict[str, object] = {"group": None, "tool": "submit_*"}
+    assert navigation(run(*SUBMIT), **keys).word == "violated"
+    assert navigation(run(*SUBMIT), **keys, before=None, after="submit").word == "violated"
+
+
+def test_spans_without_numbers_are_ordered_by_time() -> None:
+    def foreign(*times: int) -> Run:
+        given = ((READ[0], times[0]), (READ[1], times[1]), (SUBMIT[1], times[2]))
+        items = [
+            msgspec.structs.replace(item, seq=None, start_ns=at, end_ns=at) for item, at in given
+        ]
+        made = run(*items)
+        return msgspec.structs.replace(
+            made,
+            chats=tuple(msgspec.structs.replace(c, seq=None) for c in made.chats),
+            tools=tuple(msgspec.structs.replace(t, seq=None) for t in made.tools),
+        )
+
+    assert navigation(foreign(1, 2, 3)).word == "holds"
+    assert navigation(foreign(2, 3, 1)).word == "violated"
 
 
 def test_a_contract_that_may_not_be_about_the_run_is_not_assessed() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from spanwitness.contracts.model import Clause, Contract
     from spanwitness.model import Execution
     from spanwitness.rules.facts import Facts
-
-Place: TypeAlias = tuple[int, int]
-"""Position in the run: sequence number (0 where there is none), then start time."""
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +28,11 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
     """The first submission of a run."""
 
-    place: Place
+    place: int
+    """Position in the run, comparable with the order of executions."""
     span_id: str
+    done: Execution | None = None
+    """The execution that is the submission, where a tool is."""
 
 
 def out_of_scope(facts: Facts, contract: Contract) -> Outcome | None:
@@ -49,29 +49,19 @@ def submitted(facts: Facts, contract: Contract) -> Submitted | None:
     run = facts.run
     found: list[Submitted] = []
     if run.submission is not None:
-        at = (run.submission.seq or 0, run.submission.start_ns)
-        found.append(Submitted(place=at, span_id=run.submission.span_id))
+        span_id = run.submission.span_id
+        found.append(Submitted(place=facts.positions.get(span_id, 0), span_id=span_id))
     for step in run.steps:
         if step.kind == "submit" and step.error_type is None:
-            at = (step.seq or 0, step.start_ns)
-            found.append(Submitted(place=at, span_id=step.span_id))
+            place = facts.positions.get(step.span_id, 0)
+            found.append(Submitted(place=place, span_id=step.span_id))
             break
     if "submission" in contract.tools:
         for done in facts.executions:
             if contract.is_submission(done.tool) and not is_failed(done):
-                found.append(Submitted(place=place_of(done, facts), span_id=done.span_id))
+                found.append(Submitted(place=done.order, span_id=done.span_id, done=done))
                 break
     return min(found, key=lambda one: one.place) if found else None
-
-
-def place_of(done: Execution, facts: Facts) -> Place:
-    """Return where an execution stands, in the order of the run's spans."""
-    if done.call is not None:
-        return (done.call.seq or 0, done.call.start_ns)
-    for chat in facts.run.chats:
-        if chat.span_id == done.span_id:
-            return (chat.seq or 0, chat.start_ns)
-    return (0, 0)
 
 
 def is_failed(done: Execution) -> bool:
@@ -103,14 +93,15 @@ def count(
         if is_failed(done) and clause.failed != "count":
             n_failed += 1
             continue
-        if end is not None and done.span_id != end.span_id:
-            place = place_of(done, facts)
-            if place == end.place:
+        if end is not None:
+            if done is end.done:
+                continue
+            if done.order == end.place:
                 unknown = (
                     unknown or f"Whether {done.tool} ran before the submission is not recorded."
                 )
                 continue
-            if (place < end.place) is not (clause.before is not None):
+            if (done.order < end.place) is not (clause.before is not None):
                 continue
         if _is_cached(done) and not _has_execution_behind(done, facts):
             unknown = (

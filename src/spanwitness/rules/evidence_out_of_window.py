@@ -71,17 +71,14 @@ def _has_dropped(facts: Facts) -> bool:
         if delivered is None:
             if chat.input_messages is None:
                 return True
-            ids = {p.call_id for m in chat.input_messages for p in m.parts if _is_result(p)}
+            parts = (part for message in chat.input_messages for part in message.parts)
+            ids = {part.call_id for part in parts if isinstance(part, ToolResultPart)}
         else:
             ids = {d.call_id for d in delivered}
         if not seen <= ids:
             return True
         seen = ids
     return False
-
-
-def _is_result(part: object) -> bool:
-    return isinstance(part, ToolResultPart)
 
 
 def _said(chat: ChatCall) -> str | None:

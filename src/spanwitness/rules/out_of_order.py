@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwitness.rules.counting import Place, count, out_of_scope, place_of, submitted
+from spanwitness.rules.counting import count, out_of_scope, submitted
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, clause_rule, not_assessed, violated
 
 if TYPE_CHECKING:
@@ -43,29 +43,25 @@ def out_of_order(facts: Facts, clause: Clause, contract: Contract) -> Outcome:
         thens = count(facts, clause, contract, contract.named(then))
         if not thens.sure:
             return not_assessed(thens.unknown) if thens.unknown else NOT_APPLICABLE
-        earliest = min(thens.sure, key=lambda one: place_of(one, facts))
-        at, span_id = place_of(earliest, facts), earliest.span_id
+        earliest = min(thens.sure, key=lambda one: one.order)
+        at, span_id = earliest.order, earliest.span_id
         start_ns = earliest.call.start_ns if earliest.call is not None else 0
-    return _judge(
-        facts, clause, firsts.sure, firsts.unknown, at=at, start_ns=start_ns, span_id=span_id
-    )
+    return _judge(clause, firsts.sure, firsts.unknown, at=at, start_ns=start_ns, span_id=span_id)
 
 
 def _judge(
-    facts: Facts,
     clause: Clause,
     firsts: tuple[Execution, ...],
     unknown: str,
     *,
-    at: Place,
+    at: int,
     start_ns: int,
     span_id: str,
 ) -> Outcome:
     for done in firsts:
-        place = place_of(done, facts)
-        if place < at and not _overlaps(done, start_ns):
+        if done.order < at and not _overlaps(done, start_ns):
             return HOLDS
-        if place == at:
+        if done.order == at:
             unknown = unknown or f"The order of {clause.first} and {clause.then} is not recorded."
     if unknown:
         return not_assessed(unknown)
