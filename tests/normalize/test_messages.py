@@ -84,7 +84,7 @@ messages = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(messages, max_size=4).map(tuple))
 def test_messages_read_back_as_they_were(given_messages):
     written = encode_messages(given_messages)

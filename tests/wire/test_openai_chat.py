@@ -173,6 +173,7 @@ def test_hosted_and_custom_tools_are_offered_with_their_side():
             {"function": {"name": "untyped"}},
         ],
         web_search_options={},
+        plugins=[{"id": "web"}],
     )
 
     assert [(tool.name, tool.side) for tool in read.offered] == [
@@ -183,6 +184,7 @@ def test_hosted_and_custom_tools_are_offered_with_their_side():
         ("ask", "mcp"),
         ("untyped", "client"),
         ("web_search", "provider"),
+        ("web", "provider"),
     ]
 
 
@@ -377,6 +379,12 @@ def test_citations_show_that_the_provider_searched():
     read = reply(
         {"content": "x", "annotations": [{"type": "url_citation", "url_citation": {"url": "u"}}]}
     )
+
+    assert [(c.name, c.side) for c in read.requested] == [("web_search", "provider")]
+
+
+def test_a_list_of_sources_shows_that_the_provider_searched():
+    read = reply({"content": "x"}, citations=["https://h.example"])
 
     assert [(c.name, c.side) for c in read.requested] == [("web_search", "provider")]
 

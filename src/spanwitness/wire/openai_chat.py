@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from spanwitness.model import (
     MediaPart,
     Message,
@@ -235,11 +237,24 @@ def _read_hosted(item: dict[str, object]) -> list[Part]:
     return parts
 
 
+def _with_search(message: Message) -> Message:
+    """Add the search that only the reply's list of sources shows, where none stands there yet."""
+    if any(isinstance(part, ToolCallPart) and part.side != "client" for part in message.parts):
+        return message
+    search = ToolCallPart(name="web_search", call_id="web_search:0", side="provider")
+    return replace(message, parts=(search, *message.parts))
+
+
 def read_request(body: dict[str, object], entries: Sequence[Entry]) -> WireRequest:
     """Read a request body."""
     offered = read_definitions(body.get("tools")) + read_definitions(body.get("functions"))
     if body.get("web_search_options") is not None:
         offered += (ToolDefinition(name="web_search", side="provider"),)
+    offered += tuple(
+        ToolDefinition(name=name, side="provider")
+        for plugin in items(body.get("plugins"))
+        if (name := text(plugin.get("id"))) is not None
+    )
     effort = label(body.get("reasoning_effort")) or label(
         mapping(body.get("reasoning")).get("effort")
     )
@@ -313,6 +328,8 @@ def read_reply(body: object) -> WireReply:
             messages.append(
                 Message(role="assistant", parts=_read_parts(message), finish_reason=reason)
             )
+    if messages and (body.get("citations") or body.get("search_results")):
+        messages[0] = _with_search(messages[0])
     has_error = "choices" not in body or body.get("error") is not None
     return WireReply(
         response_id=text(body.get("id")),

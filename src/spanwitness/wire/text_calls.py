@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 
 __all__ = ["find_calls"]
 
-_OPENER: Final = re.compile(
-    r"<tool_call>|<\|tool_call\|>|<function_call>|\[TOOL_CALL\]|\[TOOL_CALLS\]|<\|python_tag\|>"
-    r"|<\|tool_call_begin\|>|<\uff5ctool\u2581call\u2581begin\uff5c>"
-    r"|<function=(?P<function>[^<>\s]{1,128})>"
-    r"|<invoke name=[\"'](?P<invoke>[^<>\"']{1,128})[\"']>"
-    r"|\bto=functions\.(?P<harmony>[\w.-]{1,128})[^{}]{0,120}<\|message\|>"
-    r"|^[ \t]*functions\.(?P<kimi>[\w.-]{1,128}):\d{1,4}\s*(?:<\|tool_call_argument_begin\|>)?"
-    r"|^[ \t]*(?P<bare>\{\s*\"(?:name|tool|tool_name|function|type|tool_calls)\""
-    r"|\[\s*\{\s*\"name\")",
-    re.MULTILINE,
+# Each begins with characters of its own, so that the search skips plain text at full speed.
+_OPENERS: Final = (
+    re.compile(
+        r"<(?:tool_call>|\|tool_call\|>|function_call>|\|python_tag\|>|\|tool_call_begin\|>"
+        r"|\uff5ctool\u2581call\u2581begin\uff5c>|function=(?P<function>[^<>\s]{1,128})>"
+        r"|invoke name=[\"'](?P<invoke>[^<>\"']{1,128})[\"']>)"
+    ),
+    re.compile(r"\[TOOL_CALLS?\]"),
+    re.compile(r"to=functions\.(?P<harmony>[\w.-]{1,128})[^{}]{0,120}<\|message\|>"),
 )
+_LINE_OPENERS: Final = (
+    re.compile(r"functions\.(?P<kimi>[\w.-]{1,128}):\d{1,4}\s*(?:<\|tool_call_argument_begin\|>)?"),
+    re.compile(r"(?P<bare>\{\s*\"(?:name|tool|tool_name|function|type|tool_calls)\")"),
+    re.compile(r"(?P<bare>\[\s*\{\s*\"name\")"),
+)
+"""Openers that count at the beginning of a line only."""
 _CLOSER: Final = re.compile(r"</(?:function|invoke)>|</tool_call>|</minimax:tool_call>")
 _PARAMETER: Final = re.compile(
     r"<parameter(?:=(?P<plain>[^<>\s]{1,128})| name=[\"'](?P<named>[^<>\"']{1,128})[\"'])"
@@ -56,6 +61,7 @@ _EXAMPLE: Final = re.compile(
 )
 _NAME_KEYS: Final = ("name", "tool", "tool_name", "function")
 _ARGUMENT_KEYS: Final = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
+_MAX_INDENT: Final = 64
 _MAX_FUTILE: Final = 8
 _MAX_FAILED: Final = 256
 _decoder: Final = json.JSONDecoder(strict=False)  # models write raw line breaks into strings
@@ -76,6 +82,8 @@ def find_calls(
     Returns:
         The calls in order, without ids.
     """
+    if "<" not in text and "{" not in text:
+        return ()
     tools = {tool.name: tool for tool in offered if tool.name and tool.name in text}
     if not tools:
         return ()
@@ -100,7 +108,7 @@ class _Search:
 
     def calls(self) -> Iterator[ToolRequest]:
         fences = _Fences(self._text)
-        openers = list(_OPENER.finditer(self._text))
+        openers = self._openers()
         done = 0
         for place, opener in enumerate(openers):
             if opener.start() < done or fences.hold(opener.start()):
@@ -114,6 +122,15 @@ class _Search:
             done = end
             if not self._is_example(opener, end):
                 yield from found
+
+    def _openers(self) -> list[re.Match[str]]:
+        found = [one for opener in _OPENERS for one in opener.finditer(self._text)]
+        for opener in _LINE_OPENERS:
+            found += [
+                one for one in opener.finditer(self._text) if _begins_line(self._text, one.start())
+            ]
+        found.sort(key=re.Match.start)
+        return found
 
     def _read(self, opener: re.Match[str], following: int) -> tuple[list[ToolRequest], int]:
         kind = opener.lastgroup
@@ -247,6 +264,13 @@ class _Search:
 def _is_markup_end(before: str) -> bool:
     """Say whether a `>` closes a tag, as in `<tool_call><function=...>`, instead of quoting."""
     return before[-1] == ">" and "<" in before.rpartition("\n")[2]
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Say whether only a little white space stands between the last line break and this place."""
+    before = text[max(at - _MAX_INDENT, 0) : at]
+    line = before.rpartition("\n")[2]
+    return not line.strip(" \t") and (line != before or at <= _MAX_INDENT)
 
 
 def _skip(text: str, at: int) -> int:
