@@ -236,14 +236,15 @@ class Detector(SpanProcessor):
         """Judge a run of ours that was left out of the sample, by its structural records."""
         if is_judging():
             return
+        records = state.records
         with judging():
-            runs = runs_of(state.records)
+            runs = runs_of(records)
             main = _by_run_id(runs, state.run_id) or (runs[0] if len(runs) == 1 else None)
             if main is None:
                 return
             judged = judge(_below_its_parent(main, state), self.contracts)
         if state.parent is not None:
-            state.parent.records.extend(state.records)  # its calls count for the outer run
+            state.parent.raw_records.extend(records)  # its calls count for the outer run
         if judged.is_flagged:
             worst = max(judged.findings, key=lambda v: SEVERITIES.index(v.severity))
             verdict = make_verdict_span(
