@@ -19,6 +19,7 @@ from spanwitness.model import (
 )
 from spanwitness.normalize.attributes import decoded
 from spanwitness.normalize.order import positions
+from spanwitness.normalize.otel_genai import is_empty_text, result_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -243,7 +244,7 @@ def _from_message(
         call_id=delivery.call_id,
         side="client" if request is None else request.side,
         how="messages",
-        outcome=_delivered_outcome(delivery),
+        outcome=_delivered_outcome(delivery, part),
         order=places[source.span_id],
         span_id=chat.span_id,
         step_span_id=source.step_span_id,
@@ -253,12 +254,14 @@ def _from_message(
     )
 
 
-def _delivered_outcome(delivery: Delivery) -> OutcomeWord:
+def _delivered_outcome(delivery: Delivery, part: ToolResultPart | None) -> OutcomeWord:
     if delivery.is_error:
         return "error"
     if delivery.is_empty:
         return "empty"
-    return "unknown" if delivery.is_empty is None and delivery.size_bytes is None else "value"
+    if delivery.is_empty is None and delivery.size_bytes is None:
+        return "unknown" if part is None else _outcome(part)
+    return "value"
 
 
 def _names_in_history(chat: ChatCall) -> dict[str, str]:
@@ -285,10 +288,12 @@ def _results(messages: Iterable[object]) -> dict[str, ToolResultPart]:
 def _outcome(part: ToolResultPart) -> OutcomeWord:
     if part.is_error:
         return "error"
-    return "value" if part.parts or part.value is not None else "empty"
+    if part.value is not None or not all(isinstance(p, TextPart) for p in part.parts):
+        return "value"
+    return "empty" if is_empty_text(result_text(part)) else "value"
 
 
 def _value(part: ToolResultPart) -> object:
     if part.value is not None:
         return part.value
-    return decoded("\n".join(p.text for p in part.parts if isinstance(p, TextPart)))
+    return decoded(result_text(part))

@@ -159,7 +159,7 @@ class _Ledger:
         return side if side != "client" else self._sides.get(name, "client")
 
     def _is_configured(self, name: str, offered: YesNoUnknown) -> YesNoUnknown:
-        """A tool that stands in a request was configured somewhere; else what was declared counts."""
+        """A tool in a request was configured somewhere; else what was declared counts."""
         if offered == "yes" or (self._configured is not None and name in self._configured):
             return "yes"
         return "unknown" if self._configured is None else "no"
