@@ -36,19 +36,18 @@ def truncated_output(facts: Facts) -> Outcome:
     stated: list[ChatCall] = []
     suspected: list[ChatCall] = []
     is_unknown = False
-    for chat in facts.accepted:
-        how = _how_cut(chat)
-        if how == "stated" or (how == "broken" and _was_kept(chat, facts)):
-            stated.append(chat)
-        elif how == "budget":
-            suspected.append(chat)
-        elif how == "unknown":
-            is_unknown = True
     for chat in facts.run.chats:
-        if chat.requested and _sign_of_cut(chat) and chat not in (*stated, *suspected):
-            how = _how_cut(chat)
-            if how in ("stated", "budget") and _was_executed(chat, facts):
-                (stated if how == "stated" else suspected).append(chat)
+        how = _how_cut(chat)
+        if not how:
+            continue
+        is_accepted = any(chat is accepted for accepted in facts.accepted)
+        if how == "unknown":
+            is_unknown = is_unknown or is_accepted
+        elif how == "broken":
+            if is_accepted and _was_kept(chat, facts):
+                stated.append(chat)
+        elif is_accepted or (chat.requested and _was_executed(chat, facts)):
+            (stated if how == "stated" else suspected).append(chat)
     if stated or suspected:
         return _told(stated, suspected)
     if is_unknown:
