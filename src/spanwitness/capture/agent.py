@@ -104,6 +104,7 @@ class _Options:
                     attributes[own.MAX_TURNS] = self.max_turns
                 call = _AgentCall(self, name, attributes)
                 call.put(own.RUN_INPUT, bind.given(args, kwargs))
+                call.resume()
             return call
 
         return begin
@@ -112,13 +113,14 @@ class _Options:
 class _AgentCall:
     """One call of a decorated agent: the root of a run, or a span inside one."""
 
-    __slots__ = ("_handle", "_items", "_marked", "_n_items", "_policy", "_root")
+    __slots__ = ("_before", "_handle", "_items", "_marked", "_n_items", "_policy", "_root")
 
     def __init__(self, options: _Options, name: str, attributes: Attributes) -> None:
         span_name = f"{gen_ai.INVOKE_AGENT} {name}"
         state = get_current()
         self._items: list[object] = []
         self._n_items = 0
+        self._before: object = None
         self._marked: list[Mark] = []
         self._root: Root | None = None
         self._handle: Handle | None
@@ -142,19 +144,19 @@ class _AgentCall:
             handle.set({key: encoded.text})
             self._marked.append(Mark(key, encoded))
 
-    def enter(self) -> object:
+    def resume(self) -> None:
         """Become current."""
         if self._root is not None:
             self._root.enter()
-            return None
-        return None if self._handle is None else self._handle.enter()
+        elif self._handle is not None:
+            self._before = self._handle.enter()
 
-    def leave(self, before: object) -> None:
+    def pause(self) -> None:
         """Stop being current."""
         if self._root is not None:
             self._root.leave()
         elif self._handle is not None:
-            self._handle.leave(before)
+            self._handle.leave(self._before)
 
     def returned(self, value: object) -> None:
         """Record what the agent gave back, and end."""
@@ -192,6 +194,7 @@ class _AgentCall:
     def _end(self, error: BaseException | None) -> None:
         handle = self._handle
         with _end_guard:
+            self.pause()
             if handle is not None and self._marked:
                 handle.set(marks(self._marked))
             if self._root is None and handle is not None and error is not None:

@@ -38,6 +38,7 @@ __all__ = [
     "digest_content",
     "digest_value",
     "encode",
+    "encode_small",
     "encode_text",
     "exception_text",
     "measure",
@@ -154,9 +155,12 @@ class ContentPolicy:
                 by_tool[name] = self.with_mode(wanted)
         object.__setattr__(self, "tools", MappingProxyType(by_tool))
         object.__setattr__(self, "is_on", self.mode == "on")
+        object.__setattr__(self, "is_fast", self.mode == "on" and self.redact is None)
 
     is_on: bool = field(init=False, default=True)
     """Texts may leave."""
+    is_fast: bool = field(init=False, default=True)
+    """Texts may leave as they are but for credentials."""
 
     def for_tool(self, name: str) -> ContentPolicy:
         """Return the policy for one tool."""
@@ -214,19 +218,50 @@ def encode(value: object, policy: ContentPolicy, *, max_chars: int | None = None
         `None`, `{}`, `0`, `[]` and `""` stay apart.
     """
     cap = policy.max_chars if max_chars is None else max_chars
-    if policy.is_on and policy.redact is None and measure(value, cap) >= 0:
-        try:
-            text = _json(value).decode()
-        except (UnicodeEncodeError, RuntimeError):  # surrogates; changed by another thread
-            text = ""
-        if text and len(text) <= cap:
-            if policy.redact_secrets:
-                cleaned = redact_secrets(text)
-                return Encoded(cleaned, len(text))
-            return Encoded(text, len(text))
+    if cap >= policy.max_chars:
+        small = encode_small(value, policy)
+        if small is not None:
+            return Encoded(small, len(small))
     if not policy.is_on:
         return _outline(value, policy)
     return _encode_slowly(value, policy, cap)
+
+
+def encode_small(value: object, policy: ContentPolicy) -> str | None:
+    """Return the text of a small plain value, or `None`: then ask `encode`. The fast road."""
+    if not policy.is_fast:
+        return None
+    left = policy.max_chars
+    kind = type(value)
+    if kind is dict:
+        left -= 4 * len(value)  # type: ignore[arg-type]
+        for key, item in value.items():  # type: ignore[attr-defined]
+            if type(key) is not str or left < 0:
+                return None
+            kind = type(item)
+            if kind is str:
+                left -= len(key) + len(item)
+            elif kind is int and -_BIG_INT < item < _BIG_INT:
+                left -= len(key) + 20
+            else:
+                left = measure(item, left - len(key))
+    elif kind is list:
+        left -= 2 * len(value)  # type: ignore[arg-type]
+        for item in value:  # type: ignore[attr-defined]
+            if left < 0:
+                return None
+            left = left - len(item) if type(item) is str else measure(item, left)
+    else:
+        left = measure(value, left)
+    if left < 0:
+        return None
+    try:
+        text = _json(value).decode()
+    except (UnicodeEncodeError, RuntimeError):  # surrogates; changed by another thread
+        return None
+    if len(text) > policy.max_chars:
+        return None
+    return redact_secrets(text) if policy.redact_secrets else text
 
 
 def encode_text(text: str, policy: ContentPolicy, *, max_chars: int | None = None) -> Encoded:

@@ -76,21 +76,24 @@ class Board:
         "__weakref__",
         "_lock",
         "_open",
-        "_peeks",
         "_returned",
         "_returned_chars",
-        "_unclaimed",
+        "delivered",
         "evicted",
+        "peeks",
+        "unclaimed",
     )
 
     def __init__(self) -> None:
         # Re-entrant: a collected stream posts its calls wherever the collector happens to run.
         self._lock = threading.RLock()
         self._open: OrderedDict[str, OpenCall] = OrderedDict()
-        self._unclaimed: dict[str, dict[str, OpenCall]] = {}
+        self.unclaimed: dict[str, dict[str, OpenCall]] = {}
         self._returned: OrderedDict[str, Returned] = OrderedDict()
         self._returned_chars = 0
-        self._peeks: list[Peek] = []
+        self.peeks: list[Peek] = []
+        self.delivered: object = None
+        """What requests have delivered so far; see `deliveries`."""
         self.evicted = 0
         """Entries dropped because the board was full."""
         _boards.add(self)
@@ -104,7 +107,8 @@ class Board:
                     continue
                 call = OpenCall(call_id, request.name, request.arguments, chat_span_id)
                 self._open[call_id] = call
-                self._unclaimed.setdefault(call.name, {})[call_id] = call
+                self.unclaimed.setdefault(call.name, {})[call_id] = call
+                _busy.add(self)
                 if len(self._open) > _MAX_OPEN_CALLS:
                     _, old = self._open.popitem(last=False)
                     self._take(old)
@@ -113,13 +117,14 @@ class Board:
     def add_peek(self, peek: Peek) -> None:
         """Register an unfinished stream: called when a tool starts before its stream has ended."""
         with self._lock:
-            self._peeks.append(peek)
+            self.peeks.append(peek)
+            _busy.add(self)
 
     def remove_peek(self, peek: Peek) -> None:
         """Forget an unfinished stream."""
         with self._lock:
-            if peek in self._peeks:
-                self._peeks.remove(peek)
+            if peek in self.peeks:
+                self.peeks.remove(peek)
 
     def claim(self, name: str, arguments: Mapping[str, object]) -> CallClaim:
         """Claim the open call that a starting tool serves.
@@ -129,12 +134,12 @@ class Board:
             arguments: The bound arguments; the model's arguments must be equal to a part of them
                 (defaults are not in the model's arguments).
         """
-        if self._peeks:
+        if self.peeks:
             self._look_at_streams()
-        if name not in self._unclaimed:
+        if name not in self.unclaimed:
             return NO_CLAIM
         with self._lock:
-            same_name = list(self._unclaimed.get(name, {}).values())
+            same_name = list(self.unclaimed.get(name, {}).values())
             if not same_name:
                 return NO_CLAIM
             matching = [c for c in same_name if _is_part(c.arguments, arguments)]
@@ -160,10 +165,10 @@ class Board:
 
     def has(self, name: str, arguments: Mapping[str, object]) -> bool:
         """Say whether an unclaimed call of this name and these arguments is open here."""
-        if name not in self._unclaimed:
+        if name not in self.unclaimed:
             return False
         with self._lock:
-            unclaimed = self._unclaimed.get(name, {})
+            unclaimed = self.unclaimed.get(name, {})
             return any(_is_part(c.arguments, arguments) for c in unclaimed.values())
 
     def hold(self, call_id: str, returned: Returned) -> None:
@@ -184,7 +189,7 @@ class Board:
     @property
     def is_idle(self) -> bool:
         """Whether no call waits for a tool and no stream may still bring one."""
-        return not self._unclaimed and not self._peeks
+        return not self.unclaimed and not self.peeks
 
     def knows(self, call_id: str) -> bool:
         """Say whether a model asked for this call on this board."""
@@ -197,17 +202,17 @@ class Board:
 
     def _take(self, call: OpenCall) -> None:
         call.is_claimed = True
-        same_name = self._unclaimed.get(call.name)
+        same_name = self.unclaimed.get(call.name)
         if (
             same_name is not None
             and same_name.pop(call.call_id, None) is not None
             and not same_name
         ):
-            del self._unclaimed[call.name]
+            del self.unclaimed[call.name]
 
     def _look_at_streams(self) -> None:
         with self._lock:
-            peeks = list(self._peeks)
+            peeks = list(self.peeks)
         for peek in peeks:
             self.post(peek(), "")
 
@@ -236,6 +241,8 @@ def _all_equal(calls: list[OpenCall]) -> bool:
 
 
 _boards: weakref.WeakSet[Board] = weakref.WeakSet()
+_busy: weakref.WeakSet[Board] = weakref.WeakSet()
+"""Boards that may have something to claim; most tools outside a run find none at once."""
 
 ambient_board = Board()
 """For model calls outside every run; a tool outside every run finds them by `claim_anywhere`."""
@@ -244,6 +251,7 @@ ambient_board = Board()
 def boards() -> list[Board]:
     """Return the live boards of this process."""
     return list(_boards)
+
 
 before_flush: list[Callable[[], None]] = []
 """Called before spans are flushed: what waits to end (for a retry that may not come) is settled."""
@@ -254,7 +262,11 @@ def claim_anywhere(name: str, arguments: Mapping[str, object]) -> CallClaim:
 
     Linked only if exactly one live board of the process has it open; else ambiguous.
     """
-    found = [board for board in list(_boards) if board.has(name, arguments)]
+    if not _busy:
+        return NO_CLAIM
+    busy = list(_busy)
+    _busy.difference_update([board for board in busy if board.is_idle])
+    found = [board for board in busy if board.has(name, arguments)]
     if not found:
         return NO_CLAIM
     if len(found) > 1:
@@ -287,8 +299,8 @@ class RunState:
     """What happens to a call out of its phase."""
     configured: list[str] = field(default_factory=list)
     incomplete_reasons: list[str] = field(default_factory=list)
-    records: list[SpanRecord] = field(default_factory=list)
-    """Structural records of an unsampled run."""
+    raw_records: list[SpanRecord | Callable[[RunState], SpanRecord]] = field(default_factory=list)
+    """Structural records of an unsampled run, or what makes one; read them by `records`."""
     root_attributes: dict[str, object] = field(default_factory=dict)
     """Attributes to be written on the root before it ends."""
     before_end: list[Callable[[RunState], None]] = field(default_factory=list)
@@ -302,26 +314,31 @@ class RunState:
     """The run is closing or closed."""
     is_root_ended: bool = False
     """The root's end has been counted."""
-    _seq: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
-    _ends: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
+    seq_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    end_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
 
     def next_seq(self) -> int:
         """Return the next sequence number of the run: a span starts."""
-        return next(self._seq)
+        return next(self.seq_counter)
 
     def count_end(self) -> None:
         """Count a span that ended."""
-        next(self._ends)
+        next(self.end_counter)
+
+    @property
+    def records(self) -> list[SpanRecord]:
+        """Structural records of an unsampled run."""
+        return [raw(self) if callable(raw) else raw for raw in self.raw_records]
 
     @property
     def started(self) -> int:
         """Spans started so far."""
-        return _next_of(self._seq) - 1
+        return _next_of(self.seq_counter) - 1
 
     @property
     def ended(self) -> int:
         """Spans ended so far."""
-        return _next_of(self._ends)
+        return _next_of(self.end_counter)
 
     def mark_incomplete(self, reason: str) -> None:
         """Say that absence proves nothing in this run; a reason is kept once."""

@@ -52,7 +52,8 @@ __all__ = [
 ]
 
 SCOPE: Final = "spanwitness"
-_MAX_RECORDS: Final = 100_000
+MAX_RECORDS: Final = 100_000
+_MANY: Final = 64
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _STATUS: Final = {"unset": StatusCode.UNSET, "ok": StatusCode.OK, "error": StatusCode.ERROR}
 _EXCEPTION: Final = "exception"
@@ -73,8 +74,10 @@ _tracer: Tracer | None = None
 _open: dict[int, Handle] = {}
 _generation = 0
 """Counts forks: a child must not end its parent's spans."""
-_ids = itertools.count(random.getrandbits(62))
-_structural_parent: ContextVar[str | None] = ContextVar("spanwitness_parent", default=None)
+next_id: Callable[[], int] = itertools.count(random.getrandbits(62)).__next__
+"""Gives the next structural id."""
+structural_parent: ContextVar[int] = ContextVar("spanwitness_parent", default=0)
+"""Id of the current span of an unsampled run; 0 = none."""
 
 
 def use_provider(provider: TracerProvider | None) -> None:
@@ -153,16 +156,19 @@ class Handle:
     """The OTel span; `None` when none was made."""
     context: Context | None = None
     """The OTel context in which this span is current."""
-    parent_id: str | None = None
-    structural_id: str = ""
+    before: Context | None = None
+    """The OTel context in which it was started."""
+    parent_id: int = 0
+    """Structural id of the parent; 0 = none."""
+    structural_id: int = 0
     closer: Callable[[], None] | None = None
     """Called before `end` when the process exits while the span is open."""
     status: StatusWord = "unset"
     is_ended: bool = False
     events: tuple[SpanEvent, ...] = ()
     """Kept in an unsampled run only."""
-    pending: Attributes
-    """Attributes that wait for the first `write`."""
+    held: dict[str, object] | None = None
+    """The attributes of the OTel span, where they may be written at once; see `write`."""
 
     def __init__(self, name: str, state: RunState | None, attributes: Attributes) -> None:
         self.name = name
@@ -175,22 +181,21 @@ class Handle:
         else:
             self.start_ns = state.anchor_ns + mono
 
-    def open(self, kind: SpanKind = SpanKind.INTERNAL, parent: Context | None = None) -> None:
+    def open(self, kind: SpanKind = SpanKind.INTERNAL, parent: Context | None = None) -> Attributes:
         """Start the span itself. `start` does it; subclasses call it inside a guard, then `write`.
 
-        Sequence number and run id are no matter of a sampler: they wait in `pending`, so that a
-        subclass can write them together with others.
+        Sequence number and run id are no matter of a sampler: they are returned, to be written
+        together with others.
         """
         state = self.state
+        first: Attributes = {}
         if state is not None:
-            self.pending = {spanwitness.SEQ: state.next_seq(), spanwitness.RUN_ID: state.run_id}
+            first = {spanwitness.SEQ: next(state.seq_counter), spanwitness.RUN_ID: state.run_id}
             if not state.is_recording:
-                self.structural_id = f"{next(_ids):016x}"
-                self.parent_id = _structural_parent.get()
+                self.structural_id = next_id()
+                self.parent_id = structural_parent.get()
                 _open[id(self)] = self
-                return
-        else:
-            self.pending = {}
+                return first
         _open[id(self)] = self
         name = self.name
         if not name.isascii():
@@ -201,49 +206,47 @@ class Handle:
             tracer = _tracer or _resolve()
             otel = tracer.start_span(name, parent, kind, self.attributes, None, self.start_ns)
             self.otel = otel
+            self.before = parent
             if otel.is_recording():
                 self.is_recording = True
+                self.held = _held(otel)
                 self.context = otel_trace.set_span_in_context(otel, parent)
             elif otel.get_span_context().is_valid:
                 self.context = otel_trace.set_span_in_context(otel, parent)
         finally:
             if not self.is_recording and state is not None and state.span is not None:
                 state.mark_incomplete("spans_lost" if self.otel is None else "unsampled_spans")
+        return first
 
     def make_structural(self) -> None:
         """Keep this span, which was not sampled, as a structural record (the root of its run)."""
-        self.structural_id = self.span_id or f"{next(_ids):016x}"
-        parent = _structural_parent.get()
+        context = None if self.otel is None else self.otel.get_span_context()
+        self.structural_id = (0 if context is None else context.span_id) or next_id()
         if self.state is not None and self.state.parent is not None:
-            self.parent_id = parent
+            self.parent_id = structural_parent.get()
 
     def write(self, attributes: Attributes) -> None:
         """Set attributes whose values are `str`, `bool`, `int` or `float`, quickly.
 
         The SDK checks each value and takes two locks, 2 us a call and 0.6 us a value: a third of
         what a traced call may cost. These values need no check, so they go into its dict, unless
-        the SDK's insides are not what we know, or it has limits that must be kept.
+        the SDK's insides are not what we know, or the user has set limits (`_held`).
         """
         if not self.is_recording:
             self.attributes.update(attributes)
             return
-        bounded = getattr(self.otel, "_attributes", None)
-        if (
-            type(bounded) is BoundedAttributes
-            and bounded.max_value_len is None
-            and not bounded._immutable  # noqa: SLF001
-        ):
-            held = bounded._dict  # noqa: SLF001
-            if bounded.maxlen is None or len(held) + len(attributes) <= bounded.maxlen:
-                held.update(attributes)
-                return
-        self.set(attributes)
+        if self.held is not None and self.otel.is_recording():  # type: ignore[union-attr]
+            self.held.update(attributes)
+        else:
+            self.set(attributes)
 
     @property
     def span_id(self) -> str:
         """16 hex digits; "" when nothing is recorded at all."""
-        if self.otel is None or self.structural_id:
-            return self.structural_id
+        if self.structural_id:
+            return f"{self.structural_id:016x}"
+        if self.otel is None:
+            return ""
         context = self.otel.get_span_context()
         return f"{context.span_id:016x}" if context.is_valid else ""
 
@@ -276,22 +279,22 @@ class Handle:
         context, and there a token cannot be given back.
         """
         if self.context is None:
-            before_id = _structural_parent.get()
-            _structural_parent.set(self.structural_id)
+            before_id = structural_parent.get()
+            structural_parent.set(self.structural_id)
             return before_id
         before = otel_context.get_current()
         otel_context.attach(self.context)
         if self.structural_id:
-            _structural_parent.set(self.structural_id)
+            structural_parent.set(self.structural_id)
         return before
 
     def leave(self, before: object) -> None:
         """Make current again what was so before `enter`, if this span still is."""
         if self.context is None:
-            _structural_parent.set(before)  # type: ignore[arg-type]
+            structural_parent.set(before)  # type: ignore[arg-type]
             return
         if self.structural_id:
-            _structural_parent.set(self.parent_id)
+            structural_parent.set(self.parent_id)
         if otel_context.get_current() is self.context:
             otel_context.attach(before)  # type: ignore[arg-type]
 
@@ -341,7 +344,7 @@ class Handle:
         _open.pop(id(self), None)
         state = self.state
         if state is not None:
-            state.count_end()
+            next(state.end_counter)
         if self.is_recording:
             otel = self.otel
             with _end_guard:
@@ -358,15 +361,23 @@ class Handle:
                 self.attributes.update(attributes)
             self._keep_record(state, self.now_ns() if end_ns is None else end_ns)
 
-    def _keep_record(self, state: RunState, end_ns: int) -> None:
-        if len(state.records) >= _MAX_RECORDS:
-            state.mark_incomplete("spans_lost")
+    def finish(self) -> None:
+        """End a recording span whose last attributes are written; inside a guard. See `end`."""
+        if self.is_ended or self.generation != _generation:
             return
-        state.records.append(
+        self.is_ended = True
+        _open.pop(id(self), None)
+        if self.state is not None:
+            next(self.state.end_counter)
+        self.otel.end(self.start_ns + monotonic_ns() - self.start_mono)  # type: ignore[union-attr]
+
+    def _keep_record(self, state: RunState, end_ns: int) -> None:
+        keep_record(
+            state,
             SpanRecord(
                 trace_id=state.trace_id,
                 span_id=self.span_id,
-                parent_span_id=self.parent_id,
+                parent_span_id=f"{self.parent_id:016x}" if self.parent_id else None,
                 name=self.name,
                 start_ns=self.start_ns,
                 end_ns=end_ns,
@@ -374,7 +385,7 @@ class Handle:
                 attributes=dict(self.attributes),
                 events=self.events,
                 scope=SCOPE,
-            )
+            ),
         )
 
     def _end_late(self, attributes: Attributes) -> None:
@@ -388,6 +399,29 @@ class Handle:
         if self.status == "error":
             late.set_status(Status(StatusCode.ERROR))
         late.end()
+
+
+def _held(otel: Span) -> dict[str, object] | None:
+    """Return the dict in which the SDK keeps a span's attributes, or `None` when it may not be used.
+
+    Not with a cap on length or a low cap on count, which the SDK must apply, and not with an SDK
+    whose insides have changed.
+    """
+    bounded = getattr(otel, "_attributes", None)
+    if type(bounded) is not BoundedAttributes or bounded.max_value_len is not None:
+        return None
+    if bounded.maxlen is not None and bounded.maxlen < _MANY:
+        return None
+    held = bounded.__dict__.get("_dict")
+    return held if type(held) is dict else None
+
+
+def keep_record(state: RunState, record: SpanRecord | Callable[[RunState], SpanRecord]) -> None:
+    """Keep the record of a span of an unsampled run, or what makes it, up to a bound."""
+    if len(state.raw_records) >= MAX_RECORDS:
+        state.mark_incomplete("spans_lost")
+        return
+    state.raw_records.append(record)
 
 
 def start(
@@ -411,15 +445,15 @@ def start(
         return Handle(name, None, attributes)
     handle = Handle(name, state, attributes)
     with _start_guard:
-        handle.open(_KINDS[kind], parent)
-    handle.write(handle.pending)
+        handle.write(handle.open(_KINDS[kind], parent))
     return handle
 
 
 def current_span_id(state: RunState | None) -> str | None:
     """Return the id of the span that is current here, structural ones included."""
     if state is not None and not state.is_recording:
-        return _structural_parent.get()
+        parent = structural_parent.get()
+        return f"{parent:016x}" if parent else None
     context = otel_trace.get_current_span().get_span_context()
     return f"{context.span_id:016x}" if context.is_valid else None
 
@@ -427,7 +461,7 @@ def current_span_id(state: RunState | None) -> str | None:
 def current_handle() -> Handle | None:
     """Return our handle of the span that is current here; `None` when it is not ours."""
     otel = otel_trace.get_current_span()
-    parent_id = _structural_parent.get()
+    parent_id = structural_parent.get()
     for handle in reversed(list(_open.values())):
         if handle.otel is otel or (parent_id and handle.structural_id == parent_id):
             return handle
@@ -474,10 +508,10 @@ def _exception_event(
 
 def _forget_after_fork() -> None:
     """Leave the parent's open spans to the parent, and never give its structural ids again."""
-    global _generation, _ids  # noqa: PLW0603
+    global _generation, next_id  # noqa: PLW0603
     _generation += 1
     _open.clear()
-    _ids = itertools.count(random.SystemRandom().getrandbits(62))
+    next_id = itertools.count(random.SystemRandom().getrandbits(62)).__next__
 
 
 if hasattr(os, "register_at_fork"):

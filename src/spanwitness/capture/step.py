@@ -171,6 +171,7 @@ class _Options:
             with _begin_guard:
                 given = bind.whole(bind.given(args, kwargs))
                 call = _StepCall(self, name, given)
+                call.resume()
             return call
 
         return begin
@@ -179,12 +180,13 @@ class _Options:
 class _StepCall:
     """One call of a decorated step."""
 
-    __slots__ = ("_items", "_n_items", "_options", "_step", "enter", "leave")
+    __slots__ = ("_before", "_items", "_n_items", "_options", "_step")
 
     def __init__(self, options: _Options, name: str, given: Mapping[str, object]) -> None:
         self._options = options
         self._items: list[object] = []
         self._n_items = 0
+        self._before: object = None
         attributes = _start_attributes(name, options.kind, options.tools, options.operation)
         inputs = options.inputs
         if callable(inputs):
@@ -197,8 +199,6 @@ class _StepCall:
         if options.success_rule is not None:
             attributes[own.SUCCESS_RULE] = options.success_rule
         self._step = Step(name, attributes)
-        self.enter = self._step.enter
-        self.leave = self._step.leave
         policy = defaults.policy_of(options.content)
         if policy is not None:
             self._step.use(policy)
@@ -208,11 +208,20 @@ class _StepCall:
                 answer = given[source] if isinstance(source, str) else source(given)
                 self._step.set(success_before=_judge(options.success, answer))
 
+    def resume(self) -> None:
+        """Become the current step."""
+        self._before = self._step.enter()
+
+    def pause(self) -> None:
+        """Stop being current."""
+        self._step.leave(self._before)
+
     def returned(self, value: object) -> None:
         """Record result, verdict, success and form, and end."""
         options = self._options
         step = self._step
         with _end_guard:
+            self.pause()
             step.output(value)
             if options.verdict is not None:
                 step.set(verdict=_judge(options.verdict, value))
@@ -230,7 +239,9 @@ class _StepCall:
 
     def raised(self, error: BaseException) -> None:
         """Record the exception and end."""
-        self._step.fail(error)
+        with _end_guard:
+            self.pause()
+            self._step.fail(error)
         self._step.end()
 
     def yielded(self, item: object) -> None:
@@ -245,6 +256,8 @@ class _StepCall:
 
     def closed(self) -> None:
         """The consumer had enough."""
+        with _end_guard:
+            self.pause()
         if self._step.handle.is_ended:
             return
         if not self._n_items:

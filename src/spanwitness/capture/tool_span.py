@@ -1,17 +1,32 @@
-"""A decorated tool, and the span of one call of it."""
+"""A decorated tool, and the span of one call of it.
+
+This is the path that every traced tool call takes, so it is written with few Python calls (each
+costs a percent of a plain OpenTelemetry span): bind, claim, open, encode; leave, encode, end.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from opentelemetry.context import attach
+from opentelemetry.context import get_current as get_context
+
 from spanwitness.capture import defaults, spans
-from spanwitness.capture.content import digest_content, encode, encode_text, exception_text
+from spanwitness.capture.content import (
+    digest_content,
+    encode,
+    encode_small,
+    encode_text,
+    exception_text,
+)
 from spanwitness.capture.context import NO_CLAIM, CallClaim, claim_anywhere, get_current
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.results import Outcome, hold, is_cancel, is_empty, returned_error
 from spanwitness.capture.tool_call import explicit_call
-from spanwitness.capture.wrapping import Binder, name_of
+from spanwitness.capture.tool_structure import StructuralCall
+from spanwitness.capture.wrapping import Binder, Call, name_of
 from spanwitness.errors import PhaseError
 from spanwitness.guard import guard
 from spanwitness.semconv import gen_ai
@@ -24,7 +39,7 @@ if TYPE_CHECKING:
     from spanwitness.capture.context import RunState
     from spanwitness.capture.spans import Attributes
 
-__all__ = ["Effect", "Phase", "ToolOptions", "ToolSpan"]
+__all__ = ["Effect", "Phase", "ToolOptions", "ToolSpan", "TracedTool"]
 
 Effect: TypeAlias = Literal["read", "write"]
 Phase: TypeAlias = Literal["before_submit", "after_submit"]
@@ -32,6 +47,8 @@ Phase: TypeAlias = Literal["before_submit", "after_submit"]
 _MAX_ITEMS: Final = 10_000
 _ERROR_CHARS: Final = 512
 _TOOL_ERROR: Final = "tool_error"
+_PLAIN_VALUES: Final = frozenset({str, int, float, list, tuple})
+"""Results of these types, when not empty, are values and no errors."""
 _begin_guard = guard("capture.tool.begin")
 _end_guard = guard("capture.tool.end")
 
@@ -51,25 +68,25 @@ class ToolOptions:
 
     def __call__(
         self, function: Callable[..., object], named: object
-    ) -> Callable[[tuple[object, ...], dict[str, object]], ToolSpan | None]:
+    ) -> Callable[[tuple[object, ...], dict[str, object]], Call | None]:
         """Make the `begin` of one function."""
-        return _Tool(self, function, named).begin
+        return TracedTool(self, function, named).begin
 
 
-class _Tool:
+class TracedTool:
     """A decorated function: what is equal for all its calls."""
-
-    __slots__ = ("_bind", "_policy", "_policy_source", "_span_name", "_start",
-                 "cache_info", "name", "options")  # fmt: skip
 
     def __init__(
         self, options: ToolOptions, function: Callable[..., object], named: object
     ) -> None:
         self.options = options
         self.name = options.name or name_of(named)
-        self._span_name = f"{gen_ai.EXECUTE_TOOL} {self.name}"
-        self._bind = Binder(function)
+        self.span_name = f"{gen_ai.EXECUTE_TOOL} {self.name}"
         self.cache_info = getattr(function, "cache_info", None)
+        self.has_predicates = options.error_when is not None or options.cached_when is not None
+        self._bind = bind = Binder(function)
+        self._skip = bind.skip
+        self._names = bind.names
         self._policy_source: object = None
         self._policy: ContentPolicy | None = None
         start: Attributes = {
@@ -82,37 +99,80 @@ class _Tool:
             start[own.TOOL_EVIDENCE] = options.evidence
         if options.server is not None:
             start[own.TOOL_SERVER] = options.server
-        self._start = start
+        self.start = start
 
-    def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> ToolSpan | None:
-        """Start the span of one call; `None` when nothing can be recorded of it.
+    def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Call | None:
+        """Start one call and make it current; `None` when nothing can be recorded of it.
 
         Raises:
             PhaseError: The call is out of its phase, and the run refuses such calls.
         """
-        span: ToolSpan | None = None
         state = get_current()
+        if state is not None and not state.is_recording:
+            return self._begin_structural(state, args, kwargs)
+        span: ToolSpan | None = None
         with _begin_guard:
-            given = self._bind.given(args, kwargs)
-            claim = self._claim(state, given)
-            span = ToolSpan(self._span_name, state, self._start.copy())
+            if len(args) - self._skip <= len(self._names):
+                given = dict(zip(self._names, args[self._skip :] if self._skip else args))  # noqa: B905
+                if kwargs:
+                    given.update(kwargs)
+            else:
+                given = self._bind.given(args, kwargs)
+            claim = NO_CLAIM
+            if state is None or state.board.unclaimed or state.board.peeks or explicit_call():
+                claim = self._claim(state, given)
+            span = ToolSpan(self.span_name, state, self.start)
             span.tool = self
-            span.open()
-            first = span.pending
+            first = span.open()
             if claim is not NO_CLAIM:
                 span.claim = claim
                 first[own.TOOL_LINK] = claim.link
                 if claim.call_id is not None:
                     first[gen_ai.TOOL_CALL_ID] = claim.call_id
             if span.is_recording:
-                span.policy = policy = self.policy_for(state)
-                _put(span, first, _ARGUMENTS, encode(given, policy))
-            span.write(first)
+                source = defaults.policy() if state is None else state.policy
+                policy = self._policy
+                if policy is None or source is not self._policy_source:
+                    policy = self._choose_policy(source)
+                span.policy = policy
+                text = encode_small(given, policy)
+                if text is not None:
+                    first[gen_ai.TOOL_CALL_ARGUMENTS] = text
+                else:
+                    _put(span, first, _ARGUMENTS, encode(given, policy))
+            if span.held is not None:
+                span.held.update(first)
+            else:
+                span.write(first)
             if self.cache_info is not None:
                 span.cache_before = self.cache_info()
+            context = span.context
+            if context is not None:
+                attach(context)
         if state is not None and (state.parent or state.phases or self.options.phase):
             self._keep_phase(span, state)
         return span
+
+    def _begin_structural(
+        self, state: RunState, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Call | None:
+        call: StructuralCall | None = None
+        with _begin_guard:
+            call = StructuralCall()
+            call.tool = self
+            call.state = state
+            call.seq = next(state.seq_counter)
+            call.span_id = spans.next_id()
+            call.parent_id = spans.structural_parent.get()
+            spans.structural_parent.set(call.span_id)
+            if state.board.unclaimed or state.board.peeks or explicit_call():
+                call.claim = self._claim(state, self._bind.given(args, kwargs))
+            call.start_mono = monotonic_ns()
+            if self.cache_info is not None:
+                call.cache_before = self.cache_info()
+        if state.parent or state.phases or self.options.phase:
+            self._keep_phase(call, state)
+        return call
 
     def _claim(self, state: RunState | None, given: dict[str, object]) -> CallClaim:
         explicit = explicit_call()
@@ -121,36 +181,38 @@ class _Tool:
             if state is not None:
                 return state.board.claim_id(explicit.call_id)
             return CallClaim(explicit.call_id, "explicit")
-        if state is None:
-            return claim_anywhere(self.name, self._bind.whole(given))
-        board = state.board
-        if board.is_idle:
-            return NO_CLAIM
-        return board.claim(self.name, self._bind.whole(given))
+        whole = self._bind.whole(given)
+        return (
+            claim_anywhere(self.name, whole)
+            if state is None
+            else state.board.claim(self.name, whole)
+        )
+
+    def _choose_policy(self, source: ContentPolicy) -> ContentPolicy:
+        wanted = self.options.content
+        if wanted is None:
+            policy = source.for_tool(self.name)
+        elif isinstance(wanted, str):
+            policy = source.with_mode(wanted)
+        else:
+            policy = wanted.limited_to(spans.attribute_limit())
+        self._policy, self._policy_source = policy, source
+        return policy
 
     def policy_for(self, state: RunState | None) -> ContentPolicy:
-        source = defaults.policy() if state is None else state.policy
-        if source is not self._policy_source or self._policy is None:
-            wanted = self.options.content
-            if wanted is None:
-                self._policy = source.for_tool(self.name)
-            elif isinstance(wanted, str):
-                self._policy = source.with_mode(wanted)
-            else:
-                self._policy = wanted.limited_to(spans.attribute_limit())
-            self._policy_source = source
-        return self._policy
+        """Return the content policy of a call."""
+        return self._choose_policy(defaults.policy() if state is None else state.policy)
 
-    def _keep_phase(self, span: ToolSpan | None, state: RunState) -> None:
+    def _keep_phase(self, span: ToolSpan | StructuralCall | None, state: RunState) -> None:
         """Flag, or refuse, a call out of its phase; an outer run's phases hold inside it, too."""
         is_refused = False
         now: Phase = "before_submit"
         with guard("capture.tool.phase"):
             at: RunState | None = state
-            own_phase: Phase | None = self.options.phase
+            declared: Phase | None = self.options.phase
             while at is not None:
-                allowed = at.phases.get(self.name, own_phase)
-                own_phase = None
+                allowed = at.phases.get(self.name, declared)
+                declared = None
                 if allowed is not None:
                     now = "after_submit" if at.is_submitted else "before_submit"
                     is_broken = now != allowed
@@ -171,7 +233,7 @@ class _Tool:
 class ToolSpan(spans.Handle):
     """The span of one tool call."""
 
-    tool: _Tool
+    tool: TracedTool
     claim: CallClaim = NO_CLAIM
     policy: ContentPolicy | None = None
     cache_before: Any = None
@@ -180,27 +242,68 @@ class ToolSpan(spans.Handle):
     items: list[object] | None = None
     n_items: int = 0
 
-    def returned(self, value: object) -> None:
-        """Record the result and end."""
+    def resume(self) -> None:
+        """Become current again."""
+        with _begin_guard:
+            if self.context is not None:
+                self.before = get_context()
+                attach(self.context)
+
+    def pause(self) -> None:
+        """Stop being current."""
         with _end_guard:
-            outcome, error_text = self._classify(value)
-            last: Attributes = {own.TOOL_OUTCOME: outcome}
+            if self.before is not None and get_context() is self.context:
+                attach(self.before)
+
+    def returned(self, value: object) -> None:
+        """Stop being current, record the result and end."""
+        with _end_guard:
+            before = self.before
+            if before is not None and get_context() is self.context:
+                attach(before)
             policy = self.policy
-            if policy is not None:
-                encoded = encode(value, policy)
-                _put(self, last, _RESULT, encoded)
-                if self.claim.call_id is not None:
-                    board = None if self.state is None else self.state.board
-                    hold(board, self.claim.call_id, self.tool.name, value, encoded, outcome)
-            if error_text is not None:
-                self._put_error(last, error_text, policy)
-            self.write(last)
+            if policy is None:
+                last: Attributes = {own.TOOL_OUTCOME: self._classify(value).outcome}
+            elif (
+                type(value) in _PLAIN_VALUES
+                and value
+                and self.cache_before is None
+                and not self.is_cached
+                and not self.tool.has_predicates
+                and self.claim.call_id is None
+                and (text := encode_small(value, policy)) is not None
+            ):
+                last = {own.TOOL_OUTCOME: "value", gen_ai.TOOL_CALL_RESULT: text}
+            else:
+                last = self._result(value, policy)
             if self.marked:
                 self.set(marks(self.marked))
+            if self.held is not None and self.otel.is_recording():  # type: ignore[union-attr]
+                self.held.update(last)
+                self.finish()
+                return
+            self.write(last)
         self.end()
 
+    def _result(self, value: object, policy: ContentPolicy) -> Attributes:
+        outcome, error_text = self._classify(value)
+        last: Attributes = {own.TOOL_OUTCOME: outcome}
+        encoded = encode(value, policy)
+        _put(self, last, _RESULT, encoded)
+        if self.claim.call_id is not None:
+            board = None if self.state is None else self.state.board
+            hold(board, self.claim.call_id, self.tool.name, value, encoded, outcome)
+        if error_text is not None:
+            last[gen_ai.ERROR_TYPE] = _TOOL_ERROR
+            shown = encode_text(error_text, policy, max_chars=_ERROR_CHARS)
+            self.mark("error", shown.text or "")
+            if error_text:
+                last[own.TOOL_ERROR_DIGEST] = digest_content(error_text, policy)
+        return last
+
     def raised(self, error: BaseException) -> None:
-        """Record the exception and end."""
+        """Stop being current, record the exception and end."""
+        self.pause()
         with _end_guard:
             policy = self.policy or self.tool.policy_for(self.state)
             cancelled = is_cancel(error)
@@ -229,63 +332,61 @@ class ToolSpan(spans.Handle):
 
     def exhausted(self, value: object) -> None:
         """Record what the generator gave: its items, or its return value when it gave none."""
-        if not self.n_items and value is not None:
-            self.returned(value)
-            return
-        self._finish_items()
+        if self.n_items:
+            self._finish_items()
+        else:
+            self.returned([] if value is None else value)
 
     def closed(self) -> None:
         """The consumer had enough: what it took was returned; nothing taken is a cancelled call."""
-        if self.is_ended:
-            return
-        if self.n_items:
+        if self.n_items and not self.is_ended:
             self._finish_items()
             return
+        self.pause()
         self.write({own.TOOL_OUTCOME: "cancelled"})
         self.end()
 
     def _finish_items(self) -> None:
-        items = self.items or []
-        if self.policy is None:
-            self.write({own.TOOL_OUTCOME: "value" if self.n_items else "empty"})
-            self.end()
+        if self.policy is not None:
+            self.returned(self.items)
             return
-        self.returned(items)
+        self.pause()
+        self.write({own.TOOL_OUTCOME: "value"})
+        self.end()
 
-    def _classify(self, value: object) -> _Classified:
-        options = self.tool.options
-        text = returned_error(value)
-        if text is None and options.error_when is not None and _says(options.error_when, value):
-            text = value if type(value) is str else ""
-        if text is not None:
-            return _Classified("error", text)
-        is_cached = self.is_cached or (
-            options.cached_when is not None and _says(options.cached_when, value)
-        )
-        if is_cached or (self.cache_before is not None and self._was_hit()):
-            return _Classified("cached", None)
-        return _Classified("empty" if is_empty(value) else "value", None)
-
-    def _was_hit(self) -> bool:
-        info = self.tool.cache_info
-        after = info() if info is not None else None
-        before = self.cache_before
-        return after is not None and after.misses == before.misses and after.hits > before.hits
-
-    def _put_error(self, last: Attributes, text: str, policy: ContentPolicy | None) -> None:
-        last[gen_ai.ERROR_TYPE] = _TOOL_ERROR
-        if policy is None:
-            self.mark("error")
-            return
-        shown = encode_text(text, policy, max_chars=_ERROR_CHARS)
-        self.mark("error", shown.text or "")
-        if text:
-            last[own.TOOL_ERROR_DIGEST] = digest_content(text, policy)
+    def _classify(self, value: object) -> Classified:
+        return classify(self.tool, value, self.cache_before, is_cached=self.is_cached)
 
 
-class _Classified(NamedTuple):
+class Classified(NamedTuple):
+    """How a result reads."""
+
     outcome: Outcome
     error_text: str | None
+    """Text of a returned error."""
+
+
+def classify(
+    tool: TracedTool,
+    value: object,
+    cache_before: Any,
+    *,
+    is_cached: bool,
+) -> Classified:
+    """Say whether a result is a value, empty, from a cache, or an error that was returned."""
+    options = tool.options
+    text = returned_error(value)
+    if text is None and options.error_when is not None and _says(options.error_when, value):
+        text = value if type(value) is str else ""
+    if text is not None:
+        return Classified("error", text)
+    if is_cached or (options.cached_when is not None and _says(options.cached_when, value)):
+        return Classified("cached", None)
+    if cache_before is not None and tool.cache_info is not None:
+        after = tool.cache_info()
+        if after.misses == cache_before.misses and after.hits > cache_before.hits:
+            return Classified("cached", None)
+    return Classified("empty" if is_empty(value) else "value", None)
 
 
 def _says(predicate: Callable[[Any], bool], value: object) -> bool:
@@ -296,23 +397,6 @@ def _says(predicate: Callable[[Any], bool], value: object) -> bool:
     return said
 
 
-def _put(span: ToolSpan, into: Attributes, keys: _Keys, encoded: Encoded) -> None:
-    """Write a text, or its length and digest; remember what was done to it."""
-    if encoded.text is None:
-        if encoded.digest:
-            into[keys.digest] = encoded.digest
-        if keys.chars:
-            into[keys.chars] = encoded.chars
-        return
-    into[keys.text] = encoded.text
-    if encoded.is_truncated or encoded.is_repaired:
-        span.marked = (*span.marked, Mark(keys.text, encoded))
-        if keys.chars:
-            into[keys.chars] = encoded.chars
-        if encoded.digest:
-            into[keys.digest] = encoded.digest
-
-
 class _Keys(NamedTuple):
     text: str
     digest: str
@@ -321,3 +405,16 @@ class _Keys(NamedTuple):
 
 _ARGUMENTS: Final = _Keys(gen_ai.TOOL_CALL_ARGUMENTS, own.TOOL_ARGUMENTS_DIGEST, "")
 _RESULT: Final = _Keys(gen_ai.TOOL_CALL_RESULT, own.TOOL_RESULT_DIGEST, own.TOOL_RESULT_CHARS)
+
+
+def _put(span: ToolSpan, into: Attributes, keys: _Keys, encoded: Encoded) -> None:
+    """Write a text, or its length and digest; remember what was done to it."""
+    if encoded.text is not None:
+        into[keys.text] = encoded.text
+        if not (encoded.is_truncated or encoded.is_repaired):
+            return
+        span.marked = (*span.marked, Mark(keys.text, encoded))
+    if keys.chars:
+        into[keys.chars] = encoded.chars
+    if encoded.digest:
+        into[keys.digest] = encoded.digest

@@ -30,32 +30,32 @@ T = TypeVar("T")
 
 
 class Call(Protocol):
-    """One traced call. No method raises."""
-
-    def enter(self) -> object:
-        """Become current; the value goes to `leave`."""
-
-    def leave(self, before: object) -> None:
-        """Stop being current."""
+    """One traced call; it is current from its beginning on. No method raises."""
 
     def returned(self, value: object) -> None:
-        """The call gave back a value."""
+        """The call gave back a value: stop being current, record, end."""
 
     def raised(self, error: BaseException) -> None:
-        """The call raised, or was cancelled."""
+        """The call raised, or was cancelled: stop being current, record, end."""
+
+    def pause(self) -> None:
+        """Stop being current: a generator gives control back."""
+
+    def resume(self) -> None:
+        """Become current again: a generator goes on."""
 
     def yielded(self, item: object) -> None:
-        """A generator gave an item."""
+        """A generator, paused, gave an item."""
 
     def exhausted(self, value: object) -> None:
-        """A generator ended by itself; `value` is what it returned."""
+        """A generator ended by itself and returned `value`."""
 
     def closed(self) -> None:
         """A generator was closed, or collected, before its end."""
 
 
 class Begin(Protocol):
-    """Start of a traced call; `None` = it is not traced."""
+    """Start of a traced call, which becomes current; `None` = it is not traced."""
 
     def __call__(self, args: tuple[object, ...], kwargs: dict[str, object], /) -> Call | None:
         """Start the call."""
@@ -75,15 +75,15 @@ class Binder:
         function: The function; its first parameter is left out when it is `self` or `cls`.
     """
 
-    __slots__ = ("_all", "_defaults", "_keywords", "_names", "_skip", "_var")
+    __slots__ = ("_all", "_defaults", "_keywords", "_var", "names", "skip")
 
     def __init__(self, function: Callable[..., object]) -> None:
-        self._names: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
         self._all: frozenset[str] = frozenset()
         self._defaults: dict[str, object] = {}
         self._var: str | None = "args"
         self._keywords: str | None = None
-        self._skip = 0
+        self.skip = 0
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):  # a builtin without a signature
@@ -91,11 +91,11 @@ class Binder:
         self._var = None
         positional = [p for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
         if positional and _is_method(function, positional[0].name):
-            self._skip = 1
+            self.skip = 1
             positional = positional[1:]
-        self._names = tuple(p.name for p in positional)
+        self.names = tuple(p.name for p in positional)
         self._all = frozenset(p.name for p in parameters)
-        for parameter in parameters[self._skip :]:
+        for parameter in parameters[self.skip :]:
             if parameter.kind is parameter.VAR_POSITIONAL:
                 self._var = parameter.name
             elif parameter.kind is parameter.VAR_KEYWORD:
@@ -109,13 +109,13 @@ class Binder:
 
     def given(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Return what the caller passed, by name; a call that does not fit, as far as it goes."""
-        if self._skip:
+        if self.skip:
             args = args[1:]
         if not args:
             return dict(kwargs)
-        bound = dict(zip(self._names, args, strict=False))
-        if len(args) > len(self._names):
-            bound[self._var or "*"] = args[len(self._names) :]
+        bound = dict(zip(self.names, args, strict=False))
+        if len(args) > len(self.names):
+            bound[self._var or "*"] = args[len(self.names) :]
         bound.update(kwargs)
         return bound
 
@@ -209,14 +209,11 @@ def _plain(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
         call = begin(args, kwargs)
         if call is None:
             return function(*args, **kwargs)
-        before = call.enter()
         try:
             value = function(*args, **kwargs)
         except BaseException as error:
-            call.leave(before)
             call.raised(error)
             raise
-        call.leave(before)
         call.returned(value)
         return value
 
@@ -230,14 +227,11 @@ def _coroutine(function: Callable[..., Awaitable[Any]], begin: Begin) -> Callabl
         call = begin(args, kwargs)
         if call is None:
             return await function(*args, **kwargs)
-        before = call.enter()
         try:
             value = await function(*args, **kwargs)
         except BaseException as error:
-            call.leave(before)
             call.raised(error)
             raise
-        call.leave(before)
         call.returned(value)
         return value
 
@@ -247,11 +241,12 @@ def _coroutine(function: Callable[..., Awaitable[Any]], begin: Begin) -> Callabl
 class _Steps:
     """A generator, driven by `yield from`: the span is current while a step runs, never between."""
 
-    __slots__ = ("_call", "_generator", "_inner")
+    __slots__ = ("_call", "_generator", "_is_paused")
 
     def __init__(self, generator: Generator[Any, Any, Any], call: Call) -> None:
         self._generator = generator
         self._call = call
+        self._is_paused = False
 
     def __iter__(self) -> _Steps:
         return self
@@ -262,35 +257,34 @@ class _Steps:
     def send(self, value: object) -> object:
         return self._step(self._generator.send, value)
 
-    def throw(self, *error: Any) -> object:
+    def throw(self, *error: Any) -> object:  # noqa: ANN401  as generators have it
         return self._step(self._generator.throw, *error)
 
     def close(self) -> None:
         call = self._call
-        before = call.enter()
+        if self._is_paused:
+            call.resume()
         try:
             self._generator.close()
         except BaseException as error:
-            call.leave(before)
             call.raised(error)
             raise
-        call.leave(before)
         call.closed()
 
     def _step(self, advance: Callable[..., object], *values: object) -> object:
         call = self._call
-        before = call.enter()
+        if self._is_paused:
+            call.resume()
         try:
             item = advance(*values)
         except StopIteration as stop:
-            call.leave(before)
             call.exhausted(stop.value)
             raise
         except BaseException as error:
-            call.leave(before)
             call.raised(error)
             raise
-        call.leave(before)
+        call.pause()
+        self._is_paused = True
         call.yielded(item)
         return item
 
@@ -300,7 +294,12 @@ def _generator(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]
         call = begin(args, kwargs) if spans.is_on else None
         if call is None:
             return (yield from function(*args, **kwargs))
-        return (yield from _Steps(function(*args, **kwargs), call))
+        try:
+            generator = function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(error)
+            raise
+        return (yield from _Steps(generator, call))
 
     return wrapper
 
@@ -311,57 +310,51 @@ def _async_generator(function: Callable[..., Any], begin: Begin) -> Callable[...
         call = (begin(args, kwargs) if spans.is_on else None) or _UNTRACED
         advance: Awaitable[Any] = inner.__anext__()
         while True:
-            before = call.enter()
             try:
                 item = await advance
             except StopAsyncIteration:
-                call.leave(before)
                 call.exhausted(None)
                 return
             except BaseException as error:
-                call.leave(before)
                 call.raised(error)
                 raise
-            call.leave(before)
+            call.pause()
             call.yielded(item)
             try:
                 sent = yield item
             except GeneratorExit:
                 await _close(inner, call)
                 raise
-            except BaseException as error:  # noqa: BLE001  handed to the generator, as the caller asked
+            except BaseException as error:  # noqa: BLE001  handed to the generator, as asked
                 advance = inner.athrow(error)
             else:
                 advance = inner.asend(sent)
+            call.resume()
 
     return wrapper
 
 
 async def _close(inner: AsyncGenerator[Any, Any], call: Call) -> None:
-    before = call.enter()
+    call.resume()
     try:
         await inner.aclose()
     except BaseException as error:
-        call.leave(before)
         call.raised(error)
         raise
-    call.leave(before)
     call.closed()
 
 
 class _Untraced:
     """A call that nobody watches."""
 
-    def enter(self) -> None:
+    def returned(self, value: object) -> None:
         """Do nothing."""
 
-    def leave(self, before: object) -> None:
+    def pause(self) -> None:
         """Do nothing."""
 
-    returned = raised = yielded = exhausted = leave
-
-    def closed(self) -> None:
-        """Do nothing."""
+    raised = yielded = exhausted = returned
+    resume = closed = pause
 
 
 _UNTRACED = _Untraced()

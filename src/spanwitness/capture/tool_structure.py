@@ -1,0 +1,135 @@
+"""A tool call in an unsampled run: nothing is serialised, its facts are kept until the run ends."""
+
+from __future__ import annotations
+
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any, Final
+
+from spanwitness.capture import spans
+from spanwitness.capture.content import clean
+from spanwitness.capture.context import NO_CLAIM, CallClaim
+from spanwitness.capture.plain import type_name
+from spanwitness.capture.results import is_cancel
+from spanwitness.guard import guard
+from spanwitness.model import SpanRecord
+from spanwitness.semconv import gen_ai
+from spanwitness.semconv import spanwitness as own
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spanwitness.capture.context import RunState
+    from spanwitness.capture.tool_span import TracedTool
+    from spanwitness.model.span import AttributeValue
+
+_guard = guard("capture.tool.structure")
+_PLAIN_VALUES: Final = frozenset({str, int, float, list, tuple})
+
+
+class StructuralCall:
+    """One call; called with the run's state it becomes its `SpanRecord`."""
+
+    tool: TracedTool
+    state: RunState
+    seq: int
+    span_id: int
+    parent_id: int
+    start_mono: int
+    end_mono: int
+    outcome: str = "value"
+    claim: CallClaim = NO_CLAIM
+    cache_before: Any = None
+    is_cached: bool = False
+    is_ended: bool = False
+    n_items: int = 0
+    extra: dict[str, AttributeValue] | None = None
+
+    def returned(self, value: object) -> None:
+        """Note the outcome and end."""
+        spans.structural_parent.set(self.parent_id)
+        if (
+            type(value) not in _PLAIN_VALUES
+            or not value
+            or self.tool.has_predicates
+            or self.cache_before is not None
+            or self.is_cached
+        ):
+            self._look_at(value)
+        self.end_mono = monotonic_ns()
+        self.is_ended = True
+        state = self.state
+        next(state.end_counter)
+        if len(state.raw_records) < spans.MAX_RECORDS:
+            state.raw_records.append(self)
+        else:
+            state.mark_incomplete("spans_lost")
+
+    def _look_at(self, value: object) -> None:
+        with _guard:
+            from spanwitness.capture.tool_span import classify
+
+            found = classify(self.tool, value, self.cache_before, is_cached=self.is_cached)
+            self.outcome = found.outcome
+            if found.outcome == "error":
+                self.set({gen_ai.ERROR_TYPE: "tool_error"})
+
+    def raised(self, error: BaseException) -> None:
+        """Note the exception's type and end."""
+        with _guard:
+            self.set({gen_ai.ERROR_TYPE: clean(type_name(error))})
+        self._end("cancelled" if is_cancel(error) else "error")
+
+    def resume(self) -> None:
+        """Become current again."""
+        self.parent_id = self.parent_id or spans.structural_parent.get()
+        spans.structural_parent.set(self.span_id)
+
+    def pause(self) -> None:
+        """Stop being current."""
+        spans.structural_parent.set(self.parent_id)
+
+    def yielded(self, item: object) -> None:  # noqa: ARG002  items are not kept here
+        """Count an item."""
+        self.n_items += 1
+
+    def exhausted(self, value: object) -> None:
+        """The generator ended by itself."""
+        self._end("value" if self.n_items or value is not None else "empty")
+
+    def closed(self) -> None:
+        """The consumer had enough."""
+        if not self.is_ended:
+            self._end("value" if self.n_items else "cancelled")
+
+    def set(self, attributes: Mapping[str, AttributeValue]) -> None:
+        """Add structural attributes."""
+        self.extra = {**(self.extra or {}), **attributes}
+
+    def _end(self, outcome: str) -> None:
+        self.returned(0)  # a plain value: only the bookkeeping
+        self.outcome = outcome
+
+    def __call__(self, state: RunState) -> SpanRecord:
+        """Make the record."""
+        attributes: dict[str, object] = {
+            **self.tool.start,
+            own.SEQ: self.seq,
+            own.RUN_ID: state.run_id,
+            own.TOOL_OUTCOME: self.outcome,
+            **(self.extra or {}),
+        }
+        if self.claim.link != "none":
+            attributes[own.TOOL_LINK] = self.claim.link
+        if self.claim.call_id is not None:
+            attributes[gen_ai.TOOL_CALL_ID] = self.claim.call_id
+        return SpanRecord(
+            trace_id=state.trace_id,
+            span_id=f"{self.span_id:016x}",
+            parent_span_id=f"{self.parent_id:016x}" if self.parent_id else None,
+            name=self.tool.span_name,
+            start_ns=state.anchor_ns + self.start_mono,
+            end_ns=state.anchor_ns + self.end_mono,
+            status="error" if self.outcome in ("error", "cancelled") else "unset",
+            attributes=attributes,
+            scope=spans.SCOPE,
+        )
