@@ -210,7 +210,7 @@ async def test_abandoned_and_cancelled_streams_leave_nothing_behind():
         alive = [o for o in gc.get_objects() if isinstance(o, ChatSpan) and not o._is_finished]
         assert alive == []
         assert spans.open_count() == 0
-        assert seen.state.board._peeks == []
+        assert seen.state.board.peeks == []
         assert len(seen.chats) == seen.state.started
 
 

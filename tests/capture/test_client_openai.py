@@ -500,7 +500,7 @@ def test_an_unsampled_run_keeps_a_structural_record():
         (record,) = seen.state.records
     assert seen.spans == []
     assert record.name == "chat gpt-test"
-    assert record.attributes["spanwitness.request.tools_offered"] == ["read_page"]
+    assert record.attributes["spanwitness.request.tools_offered"] == ("read_page",)
     assert not any("messages" in key or "definitions" in key for key in record.attributes)
 
 
@@ -520,6 +520,19 @@ def test_a_reply_of_an_unexpected_shape_costs_no_span(body):
         with client.chat.completions.with_streaming_response.create(**ASK) as response:
             assert response.read() == body
         assert len(seen.chats) == 1
+
+
+def test_lone_surrogates_reach_no_attribute():
+    body = b'{"model": "m\\ud800", "choices": [{"message": {"content": "x\\udfff", "tool_calls": '
+    body += b'[{"id": "c\\ud800", "function": {"name": "n\\ud800", "arguments": "{}"}}]}}]}'
+    with ScriptedProvider([raw(body)]) as p, watching() as seen, client_of(p) as client:
+        with client.chat.completions.with_streaming_response.create(**ASK) as response:
+            response.read()
+        (chat,) = seen.chats
+    assert calls_of(chat)
+    assert chat["gen_ai.response.model"] == "m\ufffd"
+    for value in chat.values():
+        str(value).encode()
 
 
 def test_an_unknown_content_encoding_is_told():

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from spanwitness.capture import chat_attributes
 from spanwitness.capture.content import content_key, encode
 from spanwitness.capture.redact import redact_secrets
 from spanwitness.guard import guard
-from spanwitness.model import TextPart
 from spanwitness.model.digest import digest_text
-from spanwitness.normalize.messages import encode_definitions, encode_messages
-from spanwitness.normalize.values import unseen
+from spanwitness.normalize.messages import encode_messages
+from spanwitness.normalize.values import find_values, unseen
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as sw
 from spanwitness.wire.reading import encode_json
@@ -21,7 +20,9 @@ from spanwitness.wire.reading import encode_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from spanwitness.capture.chat_attributes import ReplyTexts
     from spanwitness.capture.content import ContentPolicy
+    from spanwitness.capture.histories import Histories
     from spanwitness.capture.spans import Attributes
     from spanwitness.model import Message
     from spanwitness.wire.facts import WireReply, WireRequest
@@ -36,44 +37,50 @@ _validators: OrderedDict[str, Callable[[object], bool | None]] = OrderedDict()
 
 
 def recorded_content(
-    request: WireRequest, reply: WireReply | None, policy: ContentPolicy
+    request: WireRequest, reply: WireReply | None, policy: ContentPolicy, histories: Histories
 ) -> Attributes:
     """Return the content attributes of a call: nothing unless the policy lets texts leave."""
     if not policy.is_on:
         return {}
     found: Attributes = {}
-    cuts: list[tuple[str, int, str]] = []
+    cuts: list[_Cut] = []
     cap = policy.max_chars * _CAP_FACTOR
+    is_quick = policy.redact is None
 
-    def record(key: str, text: str, shorten: Callable[[int], str] | None = None) -> None:
-        is_cut = len(text) > cap
-        if is_cut:
-            cuts.append((key, len(text), _digest(text)))
-        kept = shorten(cap) if is_cut and shorten is not None else text
-        if len(kept) > cap or policy.redact is not None:
-            found[key] = encode(json.loads(kept), policy, max_chars=cap).text or ""
-        else:
-            found[key] = redact_secrets(kept) if policy.redact_secrets else kept
+    def record(key: str, text: str, *, is_redacted: bool = False) -> None:
+        if is_quick and len(text) <= cap:
+            is_redacted = is_redacted or not policy.redact_secrets
+            found[key] = text if is_redacted else redact_secrets(text)
+            return
+        if len(text) > cap:
+            cuts.append(_Cut(key, len(text), _digest(text)))
+        found[key] = encode(json.loads(text), policy, max_chars=cap).text or ""
 
-    if request.messages:
-        messages = request.messages
-        record(
-            gen_ai.INPUT_MESSAGES,
-            encode_messages(messages),
-            lambda room: _newest(messages, room),
-        )
+    messages = request.messages
+    if messages:
+        text = histories.encode(messages, is_redacted=is_quick and policy.redact_secrets)
+        if len(text) > cap:
+            cuts.append(_Cut(gen_ai.INPUT_MESSAGES, len(text), _digest(text)))
+            text = _newest(messages, cap)
+        record(gen_ai.INPUT_MESSAGES, text, is_redacted=len(text) <= cap and not cuts)
     if request.offered:
-        record(gen_ai.TOOL_DEFINITIONS, encode_definitions(request.offered))
+        record(gen_ai.TOOL_DEFINITIONS, histories.offer(request.offered).definitions())
     form = request.output_format
     if form is not None and form.schema is not None:
         record(sw.RESPONSE_SCHEMA, encode_json(form.schema))
     if reply is not None and reply.messages:
         record(gen_ai.OUTPUT_MESSAGES, encode_messages(reply.messages))
     if cuts:
-        found[sw.TRUNCATED] = [cut[0] for cut in cuts]
-        found[sw.TRUNCATED_CHARS] = [cut[1] for cut in cuts]
-        found[sw.TRUNCATED_DIGESTS] = [cut[2] for cut in cuts]
+        found[sw.TRUNCATED] = tuple([cut.key for cut in cuts])
+        found[sw.TRUNCATED_CHARS] = tuple([cut.chars for cut in cuts])
+        found[sw.TRUNCATED_DIGESTS] = tuple([cut.digest for cut in cuts])
     return found
+
+
+class _Cut(NamedTuple):
+    key: str
+    chars: int
+    digest: str
 
 
 def _newest(messages: Sequence[Message], room: int) -> str:
@@ -95,15 +102,18 @@ def _digest(text: str) -> str:
     return digest_text(text, key=content_key()) if len(text) <= _MAX_DIGESTED_CHARS else ""
 
 
-def content_facts(request: WireRequest, reply: WireReply, *, has_calls: bool) -> Attributes:
+def content_facts(
+    request: WireRequest, reply: WireReply, texts: ReplyTexts, *, has_calls: bool
+) -> Attributes:
     """Return what rules need to know of texts that do not leave.
 
     Args:
         request: What was asked.
         reply: The reply; it is no failure.
+        texts: Its texts.
         has_calls: Whether calls came out as text.
     """
-    answer = "\n".join(chat_attributes.texts_of(reply.messages, TextPart))
+    answer = "\n".join(texts.visible)
     if not answer.strip() or reply.is_cut:
         return {}
     found: Attributes = {}
@@ -115,10 +125,13 @@ def content_facts(request: WireRequest, reply: WireReply, *, has_calls: bool) ->
                 found[sw.SCHEMA_SATISFIED] = is_satisfied
     if request.offered and not reply.requested and not has_calls:
         with guard("capture.chat.values"):
+            if not find_values(answer):
+                found[sw.VALUES] = found[sw.VALUES_UNSEEN] = 0
+                return found
             inputs = chat_attributes.input_texts(request)
             values = unseen(answer, inputs or ())
             found[sw.VALUES] = values.n_values
-            if inputs is not None or not values.n_values:
+            if inputs is not None:
                 found[sw.VALUES_UNSEEN] = values.n_values_unseen
     return found
 

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from spanwitness.capture.context import Board
+    from spanwitness.capture.histories import Histories
     from spanwitness.capture.spans import Attributes
     from spanwitness.capture.stream import BodyCopy, Ending, OnEnd
     from spanwitness.model import ToolRequest
-    from spanwitness.wire import Codec, RequestCache
+    from spanwitness.wire import Codec
     from spanwitness.wire.facts import WireReply
 
 __all__ = ["ChatSpan", "Target"]
@@ -32,6 +33,11 @@ __all__ = ["ChatSpan", "Target"]
 EndingWord = Literal["complete", "abandoned", "cancelled", "error"]
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
+
+
+def _has_surrogates(body: bytes) -> bool:
+    """Say whether a JSON body may hold a lone surrogate, which only an escape can give."""
+    return b"\\ud" in body or b"\\uD" in body
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class ChatSpan:
     """
 
     __slots__ = (
-        "_attempts", "_board", "_copy", "_end_ns", "_ended_attempt", "_error", "_how",
+        "_attempts", "_board", "_copy", "_end_ns", "_ended_attempt", "_error", "_histories", "_how",
         "_is_finished", "_is_waiting", "_lock", "_on_wait", "_policy", "_request", "_status",
         "_target", "codec", "handle", "state", "waits_since_s",
     )  # fmt: skip
@@ -65,6 +71,7 @@ class ChatSpan:
         handle: spans.Handle,
         target: Target,
         request: WireRequest,
+        histories: Histories,
         on_wait: Callable[[ChatSpan], None],
     ) -> None:
         state = handle.state
@@ -77,6 +84,7 @@ class ChatSpan:
         self._policy = defaults.policy() if state is None else state.policy
         self._request = request
         self._target: Target | None = target
+        self._histories = histories
         self._on_wait = on_wait
         self._attempts: list[str] = []
         self._ended_attempt = 0
@@ -94,7 +102,7 @@ class ChatSpan:
     def start(
         cls,
         codec: Codec,
-        cache: RequestCache,
+        histories: Histories,
         target: Target,
         on_wait: Callable[[ChatSpan], None],
     ) -> ChatSpan | None:
@@ -102,7 +110,7 @@ class ChatSpan:
 
         Args:
             codec: Reads the wire format.
-            cache: Spares re-reading a growing history.
+            histories: The memory of the client, which spares re-reading a growing history.
             target: What is sent where.
             on_wait: Called when a failed attempt may be followed by another.
         """
@@ -111,38 +119,42 @@ class ChatSpan:
         body = target.body
         if body is not None:
             with guard("capture.chat.request"):
-                request = codec.parse_request(body, cache)
+                request = codec.parse_request(body, histories.requests)
         attributes: Attributes = {
             gen_ai.OPERATION_NAME: gen_ai.CHAT,
             gen_ai.PROVIDER_NAME: chat_attributes.provider_name(target.host, codec.wire),
             gen_ai.SERVER_ADDRESS: target.host,
-            sw.WIRE: codec.wire,
         }
         name = gen_ai.CHAT
         if request.model is not None:
             attributes[gen_ai.REQUEST_MODEL] = request.model
             name = f"{name} {request.model}"
-        if target.port is not None:
-            attributes[gen_ai.SERVER_PORT] = target.port
-        if body is not None:
-            attributes[sw.REQUEST_BYTES] = len(body)
         handle = spans.start(name, kind="client", attributes=attributes, state=state)
         if state is None and not handle.is_recording:
             handle.end()
             return None
-        call = cls(codec, handle, target, request, on_wait)
+        call = cls(codec, handle, target, request, histories, on_wait)
         with guard("capture.chat.request_facts"):
             call._describe_request()
         return call
 
     def _describe_request(self) -> None:
         request = self._request
-        found = chat_attributes.request_attributes(request)
+        target = self._target
+        offer = self._histories.offer(request.offered)
+        found = chat_attributes.request_attributes(request, offer.attributes)
+        found[sw.WIRE] = self.codec.wire
+        if target is not None and target.port is not None:
+            found[gen_ai.SERVER_PORT] = target.port
+        if target is not None and target.body is not None:
+            found[sw.REQUEST_BYTES] = len(target.body)
         if request.error_type is None:
             found |= chat_attributes.delivered_attributes(deliveries.look(request, self._board))
         elif self.state is not None:
             self.state.mark_incomplete("unread_request")
-        self.handle.set(found)
+        if target is not None and target.body is not None and _has_surrogates(target.body):
+            chat_attributes.make_writable(found)
+        self.handle.write(found)
 
     # --- attempts
 
@@ -235,7 +247,8 @@ class ChatSpan:
             if self._is_finished:
                 return
             self._is_finished = True
-        self._board.remove_peek(self._peek)
+        if self._board.peeks:
+            self._board.remove_peek(self._peek)
         found: Attributes = {}
         ending: EndingWord | None = self._ending(None)
         error_type: str | None = self._error
@@ -252,11 +265,12 @@ class ChatSpan:
             error_type = error_type or "incomplete_stream"
         if ending is not None:
             found[sw.ENDING] = ending
-        found[sw.ATTEMPTS] = self._attempts
+        found[sw.ATTEMPTS] = tuple(self._attempts)
         if error_type is not None:
             found[gen_ai.ERROR_TYPE] = error_type
             self.handle.mark("error", error_type)
-        self.handle.end(found, end_ns=self._end_ns)
+        self.handle.write(found)
+        self.handle.end(end_ns=self._end_ns)
         self._forget()
 
     def _ending(self, reply: WireReply | None) -> EndingWord | None:
@@ -287,33 +301,32 @@ class ChatSpan:
             if is_answered:
                 self._mark_incomplete("unread_reply")
             if self.handle.is_recording:
-                found |= recorded_content(self._request, None, self._policy)
+                found |= recorded_content(self._request, None, self._policy, self._histories)
             return
         if reply.is_cut:
             self._mark_incomplete("unread_reply")
-        echoed = reply.echoed
-        if echoed is not None:
-            self._describe_echo(found, echoed)
+        if reply.echoed is not None:
+            found |= chat_attributes.echoed_attributes(self._request, reply.echoed)
         if is_failed:
-            requests: tuple[ToolRequest, ...] = ()
+            if self.handle.is_recording:
+                found |= recorded_content(self._request, None, self._policy, self._histories)
         else:
-            requests = chat_attributes.text_calls(self._request, reply)
-            found |= chat_attributes.reply_attributes(reply, requests)
+            self._describe_answer(found, reply)
+        if not all(value.isascii() for value in found.values() if isinstance(value, str)):
+            chat_attributes.make_writable(found)
+
+    def _describe_answer(self, found: Attributes, reply: WireReply) -> None:
+        request = self._request
+        texts = chat_attributes.texts_of(reply)
+        requests = chat_attributes.text_calls(request, texts)
+        found |= chat_attributes.reply_attributes(reply, texts, requests)
+        if reply.requested:
             self._board.post(reply.requested, self.handle.span_id)
             deliveries.remember(self._board, reply)
-        if self.handle.is_recording:
-            found |= recorded_content(self._request, None if is_failed else reply, self._policy)
-        if not is_failed and not (self._policy.is_on and self.handle.is_recording):
-            found |= content_facts(self._request, reply, has_calls=bool(requests))
-
-    def _describe_echo(self, found: Attributes, echoed: WireRequest) -> None:
-        """Fill in from the reply what the request left to state on the provider's side."""
-        asked = self._request
-        found |= chat_attributes.offer_attributes(
-            echoed.offered if asked.offered is None else None,
-            echoed.tool_choice if asked.tool_choice is None else None,
-            echoed.output_format if asked.output_format is None else None,
-        )
+        if self.handle.is_recording and self._policy.is_on:
+            found |= recorded_content(request, reply, self._policy, self._histories)
+        else:
+            found |= content_facts(request, reply, texts, has_calls=bool(requests))
 
     def _mark_incomplete(self, reason: str) -> None:
         if self.state is not None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from spanwitness.capture.histories import shared_prefix
 from spanwitness.model import Delivery, MediaPart, ReasoningPart, TextPart, ToolResultPart
 from spanwitness.normalize.delivery import compare
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from spanwitness.capture.context import Board
+    from spanwitness.model import Message
     from spanwitness.wire.facts import WireReply, WireRequest
 
 __all__ = ["DeliveredResults", "look", "remember"]
@@ -37,19 +40,20 @@ class DeliveredResults:
 class _Memory:
     """What earlier requests and replies of one run held, bounded."""
 
+    messages: Sequence[Message] = ()
+    """Of the last request; what begins with the same ones need not be looked at again."""
+    call_ids: tuple[str, ...] = ()
+    """Of the results in them."""
     forms: OrderedDict[str, int] = field(default_factory=OrderedDict)
     """Call id -> hash of the form in which its result was last delivered."""
     signed: OrderedDict[str, tuple[str, ...]] = field(default_factory=OrderedDict)
     """Call id -> digests of the signed reasoning of the reply that asked for it."""
 
 
-_memories: weakref.WeakKeyDictionary[Board, _Memory] = weakref.WeakKeyDictionary()
-
-
 def _memory(board: Board) -> _Memory:
-    memory = _memories.get(board)
-    if memory is None:
-        memory = _memories.setdefault(board, _Memory())
+    memory = board.delivered
+    if not isinstance(memory, _Memory):
+        memory = board.delivered = _Memory()
     return memory
 
 
@@ -73,36 +77,45 @@ def remember(board: Board, reply: WireReply) -> None:
 
 def look(request: WireRequest, board: Board) -> DeliveredResults:
     """Look at the tool results in a request and compare them with what the tools returned."""
-    results: list[ToolResultPart] = []
-    signatures: set[str] = set()
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, ToolResultPart):
-                results.append(part)
-            elif isinstance(part, ReasoningPart) and part.signature_digest is not None:
-                signatures.add(part.signature_digest)
-    if not results:
-        return DeliveredResults((), (), None)
     memory = _memory(board)
+    messages = request.messages
+    looked_at = shared_prefix(memory.messages, messages)
+    call_ids = list(memory.call_ids) if looked_at else []
     fresh: list[Delivery] = []
     due: dict[str, None] = {}
-    for part in results:
-        form = _form(part)
-        call_id = part.call_id
-        if call_id is not None:
-            if memory.forms.get(call_id) == form:
+    for message in messages[looked_at:]:
+        for part in message.parts:
+            if not isinstance(part, ToolResultPart):
                 continue
-            if call_id not in memory.forms:
-                due.update(dict.fromkeys(memory.signed.get(call_id, ())))
-            memory.forms[call_id] = form
-        fresh.append(_delivery(part, board))
+            call_id = part.call_id
+            if call_id is not None:
+                call_ids.append(call_id)
+                form = _form(part)
+                before = memory.forms.get(call_id)
+                if before == form:
+                    continue
+                if before is None and memory.signed:
+                    due.update(dict.fromkeys(memory.signed.get(call_id, ())))
+                memory.forms[call_id] = form
+            fresh.append(_delivery(part, board))
     while len(memory.forms) > _MAX_REMEMBERED:
         memory.forms.popitem(last=False)
-    return DeliveredResults(
-        tuple(fresh),
-        tuple(part.call_id for part in results if part.call_id is not None),
-        sum(digest not in signatures for digest in due) if due else None,
-    )
+    memory.messages, memory.call_ids = messages, tuple(call_ids)
+    return DeliveredResults(tuple(fresh), memory.call_ids, _n_missing(due, messages))
+
+
+def _n_missing(due: Iterable[str], messages: Sequence[Message]) -> int | None:
+    """Count the signatures that should have come back and did not; `None` = none was due."""
+    wanted = set(due)
+    if not wanted:
+        return None
+    present = {
+        part.signature_digest
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ReasoningPart)
+    }
+    return len(wanted - present)
 
 
 def _form(part: ToolResultPart) -> int:

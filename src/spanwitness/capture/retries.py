@@ -17,8 +17,11 @@ from spanwitness.capture.context import before_flush
 from spanwitness.guard import guard
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from spanwitness.capture.context import RunState
-    from spanwitness.wire import Codec, RequestCache
+    from spanwitness.capture.histories import Histories
+    from spanwitness.wire import Codec
 
 __all__ = ["begin", "settle_all"]
 
@@ -32,27 +35,28 @@ _sweeper: threading.Timer | None = None
 
 
 def begin(
-    codec: Codec, cache: RequestCache, target: Target, *, retry_count: str | None
+    codec: Codec, histories: Histories, target: Target, headers: Mapping[str, str]
 ) -> ChatSpan | None:
     """Continue the call that waits here for its retry, or start a new one.
 
     Args:
         codec: Reads the wire format.
-        cache: Spares re-reading a growing history.
+        histories: The memory of the client.
         target: What is sent where.
-        retry_count: The SDK's own count of retries; `None` when it sends none.
+        headers: Of the request; some SDKs count their retries there.
 
     Returns:
         The call, or `None` when nothing is recorded here.
     """
     before = _last.get()
     if before is not None:
-        if retry_count != "0" and before.asks_the_same(target) and before.resume():
+        is_retry = headers.get("x-stainless-retry-count") != "0"
+        if is_retry and before.asks_the_same(target) and before.resume():
             _waiting.pop(id(before), None)
             return before
         _settle(before)
         _last.set(None)
-    return ChatSpan.start(codec, cache, target, _wait)
+    return ChatSpan.start(codec, histories, target, _wait)
 
 
 def settle_all(state: RunState | None = None) -> None:

@@ -92,17 +92,19 @@ class BodyCopy:
     """
 
     __slots__ = (
-        "_decoder", "_inflater", "_lock", "_n_inflated", "_n_waiting", "_waiting",
-        "first_chunk_ns", "is_readable",
+        "_decoder", "_inflater", "_lock", "_n_inflated", "first_chunk_ns", "is_readable",
+        "waiting", "watch",
     )  # fmt: skip
 
     def __init__(self, decoder: StreamDecoder, *, encoding: str = "", library: str = "") -> None:
         self.first_chunk_ns = 0
         self.is_readable = True
         """False when the content encoding cannot be undone here."""
+        self.watch: weakref.ref[object] | None = None
+        """Tells when the stream that fills this copy is collected."""
         self._decoder = decoder
-        self._waiting: list[bytes] = []
-        self._n_waiting = 0
+        self.waiting: list[bytes] = []
+        """Chunks as they came; the caller's thread appends."""
         self._n_inflated = 0
         self._lock = threading.RLock()
         self._inflater: _Inflater | None = None
@@ -112,15 +114,14 @@ class BodyCopy:
             self.is_readable = self._inflater is not None
 
     def add(self, chunk: bytes) -> None:
-        """Take the next chunk, as it came."""
-        if not self.first_chunk_ns:
-            self.first_chunk_ns = time_ns()
-        self._waiting.append(chunk)
-        self._n_waiting += len(chunk)
-        if self._n_waiting > _DRAIN_BYTES:
-            self._n_waiting = 0
-            with guard("capture.stream.drain"), self._lock:
-                self._drain()
+        """Take a whole body at once."""
+        self.first_chunk_ns = time_ns()
+        self.waiting.append(chunk)
+
+    def drain(self) -> None:
+        """Decompress and hand on what waits; never raises."""
+        with guard("capture.stream.drain"), self._lock:
+            self._drain()
 
     def reply(self) -> WireReply | None:
         """Read what has been copied so far; `None` when it cannot be read."""
@@ -131,13 +132,13 @@ class BodyCopy:
     def drop(self) -> None:
         """Free the copy."""
         with self._lock:
-            self._waiting.clear()
+            self.waiting.clear()
             self.is_readable = False
 
     def _drain(self) -> None:
         # The caller's thread may append meanwhile: what is taken is cut off, never swapped.
-        waiting = self._waiting[:]
-        del self._waiting[: len(waiting)]
+        waiting = self.waiting[:]
+        del self.waiting[: len(waiting)]
         if not self.is_readable or not waiting:
             return
         data = b"".join(waiting)
@@ -162,17 +163,16 @@ class _Tee:
     _inner: Any
     _copy: BodyCopy
     _on_end: OnEnd
-    _finalizer: weakref.finalize[..., Any]
 
     def _begin(self, inner: object, copy: BodyCopy, on_end: OnEnd) -> None:
         self._inner = inner
         self._copy = copy
         self._on_end = on_end
-        # A body that is never read, nor closed, ends when it is collected, or at exit.
-        self._finalizer = weakref.finalize(self, _dropped, on_end)
+        # A body that is never read, nor closed, ends when it is collected. (At exit its span does.)
+        copy.watch = weakref.ref(self, lambda _: _dropped(on_end))
 
     def _end(self, how: Ending, error: BaseException | None = None) -> None:
-        self._finalizer.detach()
+        self._copy.watch = None
         with guard("capture.stream.end"):
             self._on_end(how, error)
 
@@ -186,7 +186,7 @@ class _Tee:
 
     def __getattr__(self, name: str) -> object:
         # Streams of some libraries carry more than the two methods (aiohttp-backed ones).
-        if name in {"_inner", "_copy", "_on_end", "_finalizer"}:
+        if name in {"_inner", "_copy", "_on_end"}:
             raise AttributeError(name)
         return getattr(self._inner, name)
 
@@ -202,10 +202,18 @@ def _is_cancellation(error: BaseException) -> bool:
 
 class _SyncTee(_Tee):
     def __iter__(self) -> Iterator[bytes]:
-        add = self._copy.add
+        copy = self._copy
+        keep = copy.waiting.append
+        room = _DRAIN_BYTES
         try:
             for chunk in self._inner:
-                add(chunk)
+                keep(chunk)
+                room -= len(chunk)
+                if room < 0:
+                    copy.drain()
+                    room = _DRAIN_BYTES
+                elif not copy.first_chunk_ns:
+                    copy.first_chunk_ns = time_ns()
                 yield chunk
         except BaseException as error:
             self._end_with(error)
@@ -221,11 +229,19 @@ class _SyncTee(_Tee):
 
 class _AsyncTee(_Tee):
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        add = self._copy.add
+        copy = self._copy
+        keep = copy.waiting.append
+        room = _DRAIN_BYTES
         inner = self._inner.__aiter__()
         try:
             async for chunk in inner:
-                add(chunk)
+                keep(chunk)
+                room -= len(chunk)
+                if room < 0:
+                    copy.drain()
+                    room = _DRAIN_BYTES
+                elif not copy.first_chunk_ns:
+                    copy.first_chunk_ns = time_ns()
                 yield chunk
         except BaseException as error:
             self._end_with(error)

@@ -17,6 +17,7 @@ from opentelemetry import context as otel_context
 from spanwitness import wire
 from spanwitness.capture import retries, unseen
 from spanwitness.capture.chat_span import Target
+from spanwitness.capture.histories import Histories
 from spanwitness.capture.stream import MAX_COPY_BYTES, BodyCopy, tee
 from spanwitness.guard import guard
 
@@ -28,16 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncWitnessTransport", "WitnessTransport", "watch", "watches"]
 
-_SUPPRESS_KEYS = (
-    otel_context._SUPPRESS_INSTRUMENTATION_KEY,
-    "suppress_instrumentation",
-)
+_SUPPRESS = otel_context._SUPPRESS_INSTRUMENTATION_KEY
+_SUPPRESS_LEGACY = "suppress_instrumentation"
+"""The key that older instrumentations set."""
 
 
-def _begin(request: Any, cache: wire.RequestCache) -> ChatSpan | None:
+def _begin(request: Any, histories: Histories) -> ChatSpan | None:
     """Start (or continue) the chat span of a request; `None` when it is no model request."""
     here = otel_context.get_current()
-    if any(here.get(key) for key in _SUPPRESS_KEYS):
+    if here.get(_SUPPRESS) or here.get(_SUPPRESS_LEGACY):
         return None
     url = request.url
     method, host, path = request.method, url.host, url.path
@@ -47,9 +47,9 @@ def _begin(request: Any, cache: wire.RequestCache) -> ChatSpan | None:
         return None
     return retries.begin(
         codec,
-        cache,
+        histories,
         Target(host, url.port, path, _body(request)),
-        retry_count=request.headers.get("x-stainless-retry-count"),
+        request.headers,
     )
 
 
@@ -71,15 +71,22 @@ def _attach(call: ChatSpan, response: Any, *, is_async: bool) -> None:
 
 
 def _put_tee(call: ChatSpan, response: Any, *, is_async: bool) -> bool:
-    headers = response.headers
+    encoding, should_retry = "", None
+    for name, value in response.headers.raw:
+        lower = name.lower()
+        if lower == b"content-encoding":
+            encoding = (
+                f"{encoding},{value.decode('latin-1')}" if encoding else value.decode("latin-1")
+            )
+        elif lower == b"x-should-retry":
+            should_retry = value.decode("latin-1")
     # A transport that answers by itself may give a body that has been read (and decompressed).
     body = getattr(response, "_content", None)
-    copy = BodyCopy(
-        call.codec.decoder(MAX_COPY_BYTES),
-        encoding="" if isinstance(body, bytes) else headers.get("content-encoding", ""),
-        library=_library_of(response),
-    )
-    on_end = call.responded(response.status_code, copy, should_retry=headers.get("x-should-retry"))
+    if isinstance(body, bytes):
+        encoding = ""
+    library = _library_of(response) if encoding else ""
+    copy = BodyCopy(call.codec.decoder(MAX_COPY_BYTES), encoding=encoding, library=library)
+    on_end = call.responded(response.status_code, copy, should_retry=should_retry)
     if isinstance(body, bytes):
         copy.add(body)
         on_end("eof", None)
@@ -103,7 +110,7 @@ class _Watched:
 
     def __init__(self, inner: Any) -> None:
         self._witnessed = inner
-        self._histories = wire.RequestCache()
+        self._histories = Histories()
 
     def __getattr__(self, name: str) -> object:
         if name in {"_witnessed", "_histories"}:  # while being copied or unpickled
