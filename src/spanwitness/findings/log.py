@@ -26,6 +26,8 @@ class LogSink:
     """
 
     def __init__(self) -> None:
+        import structlog  # noqa: F401  loaded now, so that no run waits for it
+
         self._logger: _Logger | None = None
 
     def take(self, judged: Judged) -> None:
@@ -37,17 +39,18 @@ class LogSink:
         run = judged.run
         for verdict in findings:
             write = logger.warning if at_least(verdict.severity, "warning") else logger.info
-            write(
-                "spanwitness.finding",
-                rule=verdict.rule,
-                severity=verdict.severity,
-                fault=verdict.fault,
-                reason=verdict.reason,
-                trace_id=run.trace_id,
-                run_id=run.run_id,
-                item_id=run.item_id,
-                is_complete=run.is_complete,
-            )
+            facts: dict[str, object] = {
+                "rule": verdict.rule,
+                "severity": verdict.severity,
+                "fault": verdict.fault,
+                "reason": verdict.reason,
+                "trace_id": run.trace_id,
+                "run_id": run.run_id,
+                "is_complete": run.is_complete,
+            }
+            if run.item_id is not None:
+                facts["item_id"] = run.item_id
+            write("spanwitness.finding", **facts)
 
     def _current(self) -> _Logger:
         import structlog

@@ -72,7 +72,7 @@ class Trace:
         return [
             span
             for span in spans
-            if _is_below(span.context.span_id, parents, below)
+            if _is_below(id_of(span), parents, below)
             or (run_id is not None and attributes_of(span).get(names.RUN_ID) == run_id)
         ]
 
@@ -82,9 +82,7 @@ class Trace:
         parents = _parents([*self.spans[:], *still_open])
         below: dict[int, bool] = {root_id: True, 0: False}
         return any(
-            span.context.span_id != root_id
-            and is_agentic(span)
-            and _is_below(span.context.span_id, parents, below)
+            id_of(span) != root_id and is_agentic(span) and _is_below(id_of(span), parents, below)
             for span in still_open
         )
 
@@ -97,9 +95,9 @@ class Trace:
         spans = self.spans[:]
         parents = _parents(spans)
         for place, span in enumerate(spans):
-            if span.context.span_id in self.judged or not is_agentic(span):
+            if id_of(span) in self.judged or not is_agentic(span):
                 continue
-            mark = self._mark_above(span.context.span_id, parents)
+            mark = self._mark_above(id_of(span), parents)
             if mark is None or place >= mark:
                 return False
         return True
@@ -116,8 +114,20 @@ class Trace:
         return None
 
 
+def id_of(span: ReadableSpan) -> int:
+    """Return a span's id; 0 when it has none."""
+    context = span.context
+    return 0 if context is None else context.span_id
+
+
+def trace_id_of(span: ReadableSpan) -> int:
+    """Return the id of a span's trace; 0 when it has none."""
+    context = span.context
+    return 0 if context is None else context.trace_id
+
+
 def _parents(spans: Iterable[ReadableSpan]) -> dict[int, int]:
-    return {s.context.span_id: s.parent.span_id if s.parent else 0 for s in spans}
+    return {id_of(s): s.parent.span_id if s.parent else 0 for s in spans}
 
 
 def _is_below(span_id: int, parents: dict[int, int], below: dict[int, bool]) -> bool:
@@ -182,6 +192,8 @@ class TraceBuffer:
     def start(self, span: Span) -> Trace | None:
         """Take note that a span started; return its trace when that is new here."""
         context = span.context
+        if context is None:
+            return None
         trace = self._traces.get(context.trace_id)
         if trace is not None:
             trace.open[context.span_id] = span
@@ -198,6 +210,8 @@ class TraceBuffer:
     def end(self, span: ReadableSpan) -> Trace | None:
         """Keep an ended span and return its trace; `None` when the trace is done with."""
         context = span.context
+        if context is None:
+            return None
         trace = self._traces.get(context.trace_id)
         if trace is None:
             if context.trace_id in self._finished:
@@ -218,8 +232,8 @@ class TraceBuffer:
 
     def is_open(self, span: ReadableSpan) -> bool:
         """Say whether a span that ends now was seen to start."""
-        trace = self._traces.get(span.context.trace_id)
-        return trace is not None and span.context.span_id in trace.open
+        trace = self._traces.get(trace_id_of(span))
+        return trace is not None and id_of(span) in trace.open
 
     def finish(self, trace_id: int) -> None:
         """Let go of a trace: everything in it has been judged, or it holds nothing to judge."""

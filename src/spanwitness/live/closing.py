@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opentelemetry.sdk.trace import Span as SdkSpan
 
 from spanwitness.guard import guard
+from spanwitness.live.buffer import trace_id_of
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -43,7 +44,7 @@ def _close(state: RunState, span: Span | None) -> None:
             for detector in alive[:1]:
                 detector.close_unsampled(state)
             return
-        tracking = [d for d in alive if d.tracks(span.context.trace_id)]
+        tracking = [d for d in alive if d.tracks(trace_id_of(span))]
         for detector in tracking[1:]:
             detector.leave_run(span)
         for detector in tracking[:1]:

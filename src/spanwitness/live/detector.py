@@ -18,7 +18,7 @@ from spanwitness.findings.attributes import evaluation_events, root_attributes
 from spanwitness.findings.log import LogSink
 from spanwitness.findings.metrics import MetricsSink
 from spanwitness.guard import guard
-from spanwitness.live.buffer import JudgedRoot, TraceBuffer, is_agent
+from spanwitness.live.buffer import JudgedRoot, TraceBuffer, id_of, is_agent, trace_id_of
 from spanwitness.live.closing import install, remove
 from spanwitness.live.contracts import load_all
 from spanwitness.live.evaluate import judge, runs_of
@@ -115,7 +115,7 @@ class Detector(SpanProcessor):
             if self._is_closed:
                 return
             if is_judging():
-                self._ignored.append(span.context.trace_id)
+                self._ignored.append(trace_id_of(span))
                 return
             trace = self._buffer.start(span)
             if trace is not None:
@@ -126,7 +126,7 @@ class Detector(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Keep an ended span, and have its runs judged when they are over."""
         with _end_guard:
-            if self._is_closed or (self._ignored and span.context.trace_id in self._ignored):
+            if self._is_closed or (self._ignored and trace_id_of(span) in self._ignored):
                 return
             if is_judging() and not self._buffer.is_open(span):
                 return  # a verdict of ours; a stream that is collected just now is not
@@ -179,9 +179,9 @@ class Detector(SpanProcessor):
 
     def leave_run(self, span: Span) -> None:
         """Leave a run of ours to another detector that the same spans pass."""
-        trace = self._buffer.get(span.context.trace_id)
+        trace = self._buffer.get(trace_id_of(span))
         if trace is not None:
-            trace.judged[span.context.span_id] = JudgedRoot(len(trace.spans), None)
+            trace.judged[id_of(span)] = JudgedRoot(len(trace.spans), None)
 
     def close_run(self, state: RunState, span: Span) -> None:
         """Judge a run of ours whose root is about to end, and write the judgement on the root.
@@ -192,8 +192,8 @@ class Detector(SpanProcessor):
         """
         if is_judging():
             return
-        trace = self._buffer.get(span.context.trace_id)
-        own = span.context.span_id
+        trace = self._buffer.get(trace_id_of(span))
+        own = id_of(span)
         mark = len(trace.spans) if trace is not None else 0
         self._note_holes(state, span, trace)
         with judging():
@@ -217,7 +217,7 @@ class Detector(SpanProcessor):
         n_lost = 0
         if trace is not None:
             n_lost = trace.n_dropped + self._losses.total - trace.lost_before
-            if trace.has_open_below(span.context.span_id):
+            if trace.has_open_below(id_of(span)):
                 state.mark_incomplete("open_spans")
         span.set_attribute(names.SPANS_LOST, max(0, n_lost))
         if n_lost > 0:
@@ -276,7 +276,7 @@ class Detector(SpanProcessor):
         spans = trace.spans[:]
         with judging():
             runs = runs_of(_shared_records(spans))
-        ended = {span.context.span_id for span in spans}
+        ended = {id_of(span) for span in spans}
         for run in runs:
             root_id = int(run.root_span_id or "0", 16)
             before = trace.judged.get(root_id)
@@ -294,7 +294,7 @@ class Detector(SpanProcessor):
         news = [key for key in found if key not in told]
         root_id = int(run.root_span_id or "0", 16)
         trace.judged[root_id] = JudgedRoot(mark, told | set(news))
-        root = next((s for s in trace.spans if s.context.span_id == root_id), None)
+        root = next((s for s in trace.spans if id_of(s) == root_id), None)
         resource = root.resource if root is not None else self.outlet.resource
         for key in news:
             span = make_verdict_span(judged, found[key], resource=resource, time_ns=time_ns())
@@ -334,9 +334,9 @@ def _closing_records(state: RunState, span: Span, trace: Trace | None) -> list[S
     holes = list(state.incomplete_reasons)
     extra = {names.COMPLETE: False, names.INCOMPLETE_REASONS: holes} if holes else {}
     records = [to_record(span, resource=resource, extra=extra, end_ns=time_ns())]
-    own = span.context.span_id
+    own = id_of(span)
     below = trace.subtree(own, state.run_id) if trace is not None else []
-    records.extend(to_record(s, resource=resource) for s in below if s.context.span_id != own)
+    records.extend(to_record(s, resource=resource) for s in below if id_of(s) != own)
     return records
 
 

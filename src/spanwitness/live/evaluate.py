@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.findings.judged import Judged
+from spanwitness.normalize import build_runs
+from spanwitness.rules import engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,16 +23,12 @@ def runs_of(records: Iterable[SpanRecord]) -> list[Run]:
     Args:
         records: Its spans in any order. Spans that carry our own verdicts are no part of a run.
     """
-    from spanwitness.normalize import build_runs
-
     return build_runs(records)
 
 
 def judge(run: Run, contracts: Sequence[Contract] = ()) -> Judged:
     """Judge one run by every rule and by the contracts that are about it."""
-    from spanwitness.rules.engine import evaluate
-
-    evaluation = evaluate(run, contracts)
+    evaluation = engine.evaluate(run, contracts)
     return Judged(run=run, verdicts=evaluation.verdicts, contract=evaluation.contract)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.export.repair import attributes_of
+from spanwitness.live.buffer import id_of, trace_id_of
 from spanwitness.model import SpanEvent, SpanRecord
 
 if TYPE_CHECKING:
@@ -33,14 +34,13 @@ def to_record(
         extra: Attributes that it will have when it ends.
         end_ns: Its end where it is still open; `None` and open = 0.
     """
-    context = span.context
     status = span.status
     attributes = _plain(attributes_of(span))
     if extra:
         attributes.update(_plain(extra))
     return SpanRecord(
-        trace_id=f"{context.trace_id:032x}",
-        span_id=f"{context.span_id:016x}",
+        trace_id=f"{trace_id_of(span):032x}",
+        span_id=f"{id_of(span):016x}",
         parent_span_id=f"{span.parent.span_id:016x}" if span.parent is not None else None,
         name=span.name,
         start_ns=span.start_time or 0,

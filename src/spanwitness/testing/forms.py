@@ -67,12 +67,15 @@ class Form(Protocol):
 
     def is_streaming(self, turn: Turn) -> bool:
         """Say whether the request asks for a stream."""
+        ...
 
     def whole(self, turn: Turn) -> JsonDict:
         """Write the reply as one JSON body."""
+        ...
 
     def events(self, turn: Turn) -> Iterator[bytes]:
         """Write the reply event by event, each with its closing blank line."""
+        ...
 
 
 def arguments_text(call: Call) -> str:

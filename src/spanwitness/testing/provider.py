@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from spanwitness.testing.forms import AnthropicMessages, Form, Gemini, OpenAiChat, Turn
@@ -158,10 +158,13 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = 60
+
+    @property
+    def _provider(self) -> ScriptedProvider:
+        return cast("_Server", self.server).provider
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Stay silent."""
@@ -188,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers={name.lower(): value for name, value in self.headers.items()},
             body=body,
         )
-        reply, number = self.server.provider._next(request)  # noqa: SLF001
+        reply, number = self._provider._next(request)  # noqa: SLF001
         self._answer(form, Turn(reply=reply, request=request, number=number, body=request.json))
 
     def _answer(self, form: Form, turn: Turn) -> None:
@@ -264,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body
 
     def _models(self) -> bytes:
-        names = self.server.provider.models
+        names = self._provider.models
         if "x-goog-api-key" in self.headers:
             listed = [{"name": f"models/{name}", "version": "1"} for name in names]
             # The SDK asks for one kind of models and reads the key of the kind that it asked for.
