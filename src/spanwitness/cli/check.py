@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003  typer reads the annotations
+from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +12,6 @@ import typer
 from spanwitness.errors import MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from spanwitness.live.witness import Witness

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path  # noqa: TC003  typer reads the annotations
+from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -158,9 +158,11 @@ def _examine_traces(console: Console, path: Path) -> None:
         ledger.add_row(column, str(counts["known"]), str(counts["unknown"]))
     console.print(ledger)
 
-    table = Table(
-        "rule", "assessed", "not applicable", "not assessed", "why", box=None, padding=(0, 2, 0, 0)
-    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("rule", no_wrap=True)
+    for column in ("judged", "n/a", "blind"):
+        table.add_column(column, no_wrap=True, justify="right")
+    table.add_column("why blind", overflow="fold")
     for rule, state in sorted(rules.items()):
         why = state.reasons.most_common(1)
         table.add_row(

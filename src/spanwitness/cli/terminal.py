@@ -49,8 +49,10 @@ def print_run(
 ) -> None:
     """Print one run: a headline, its ledger, its verdicts."""
     console.print(_headline(run, evaluation))
-    if with_ledger:
+    if with_ledger and evaluation.ledger:
         console.print(ledger_table(evaluation.ledger))
+    elif with_ledger:
+        console.print(Text(f"  {_no_tools(run)}", style="dim"))
     for verdict in evaluation.verdicts:
         if verdict.verdict == "violated":
             _print_violation(console, verdict)
@@ -67,10 +69,12 @@ def _headline(run: Run, evaluation: Evaluation) -> Text:
     line = Text()
     if evaluation.is_flagged:
         line.append(" FLAGGED ", style="bold white on red")
-    elif run.is_complete:
-        line.append(" CLEAN ", style="bold black on green")
-    else:
+    elif not run.is_complete:
         line.append(" INCOMPLETE ", style="bold black on yellow")
+    elif _is_mostly_blind(evaluation):
+        line.append(" CANNOT TELL ", style="bold black on yellow")
+    else:
+        line.append(" NO FINDING ", style="bold black on green")
     line.append(f" {visible(run.name, limit=60)}", style="bold")
     if run.agent and run.agent != run.name:
         line.append(f"  agent {visible(run.agent, limit=60)}")
@@ -80,12 +84,18 @@ def _headline(run: Run, evaluation: Evaluation) -> Text:
     return line
 
 
+def _is_mostly_blind(evaluation: Evaluation) -> bool:
+    """Say whether fewer rules could judge than could not: silence then means nothing."""
+    words = [verdict.verdict for verdict in evaluation.verdicts]
+    return words.count("not_assessed") > words.count("holds") + words.count("violated")
+
+
 def ledger_table(rows: Sequence[LedgerRow]) -> Table:
     """Return the dispatch ledger as a table: one row a call, the broken cells in red."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
     table.add_column("tool", no_wrap=True, overflow="ellipsis", max_width=_MAX_NAME)
     for column in _COLUMNS:
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=True, min_width=len(column))
     for row in rows[:_MAX_ROWS]:
         never = row.requested == "no" and row.executed == "no"
         cells = [_cell(str(getattr(row, column)), quiet=never) for column in _COLUMNS]
@@ -95,9 +105,15 @@ def ledger_table(rows: Sequence[LedgerRow]) -> Table:
         table.add_row(Text(name, style="dim" if never else ""), *cells)
     if len(rows) > _MAX_ROWS:
         table.add_row(Text(f"… {len(rows) - _MAX_ROWS} more calls", style="dim"))
-    if not rows:
-        table.add_row(Text("no tool was seen", style="dim"))
     return table
+
+
+def _no_tools(run: Run) -> str:
+    if not run.chats:
+        return "no model call and no tool is recorded"
+    if all(chat.offered == () for chat in run.chats):
+        return "no tool was offered"
+    return "this trace does not record which tools were offered or called"
 
 
 def _cell(word: str, *, quiet: bool) -> Text:
