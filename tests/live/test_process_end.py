@@ -172,3 +172,24 @@ def test_a_child_of_multiprocessing_judges_its_run(tmp_path):
     )
     (root,) = [s for s in stored_spans(tmp_path) if "invoke_workflow" in s["name"]]
     assert attribute(root, "spanwitness.flagged") is True
+
+
+def test_a_run_that_sigterm_interrupts_is_kept_and_judged(tmp_path):
+    run_script(
+        """
+        import signal
+
+        sw.configure("svc", contracts=[contract], sigterm=True)
+        pid = os.fork()
+        if pid == 0:
+            with sw.run("answer"):
+                web_search("x")
+                os.kill(os.getpid(), signal.SIGTERM)
+                signal.pause()
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
+        """,
+        tmp_path,
+    )
+    root = next(s for s in stored_spans(tmp_path) if "invoke_workflow" in s["name"])
+    assert attribute(root, "spanwitness.flagged") is True
+    assert attribute(root, "spanwitness.complete") is False
