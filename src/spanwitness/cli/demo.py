@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import logging
 import shutil
 from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spanwitness.cli.demo_agent import answer_like_a_strict_server, extract
 from spanwitness.errors import MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
@@ -34,7 +37,6 @@ def demo(
     from rich.console import Console
     from rich.text import Text
 
-    from spanwitness.cli.demo_agent import answer_like_a_strict_server
     from spanwitness.settings import read
     from spanwitness.testing import ScriptedProvider
 
@@ -59,38 +61,47 @@ def demo(
 
 def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> list[Path]:
     import openai
-    from rich.text import Text
 
     import spanwitness as sw
-    from spanwitness.cli.demo_agent import extract
 
-    paths = []
+    log = _LogLines()
+    logging.getLogger("spanwitness.findings").addHandler(log)
     witness = sw.configure(service_name="datasheet-extractor", state_dir=folder)
     traces = witness.trace_dir or _also_to_files(witness, folder / "traces")
+    paths = []
     with openai.OpenAI(base_url=provider.openai_url, api_key="scripted") as plain:
         client = sw.wrap_client(plain)
-        for title, with_schema in (
-            ("1. The agent as it was written", False),
-            ("2. The same agent, asked for its answer in a schema", True),
+        for name, title in (
+            ("healthy", "1. The agent as it was written"),
+            ("with-schema", "2. The same agent, asked for its answer in a schema"),
         ):
             console.rule(title, align="left")
             before = set(traces.glob("*.jsonl"))
-            answer = extract(client, with_schema=with_schema)
+            answer = extract(client, with_schema=name == "with-schema")
             witness.flush(timeout_s=5)
             if witness.provider is not None:
                 witness.provider.force_flush()
-            written = (set(traces.glob("*.jsonl")) - before).pop()
-            name = "with-schema" if with_schema else "healthy"
             path = folder / f"{name}.otlp.json"
-            shutil.move(written, path)
+            shutil.move((set(traces.glob("*.jsonl")) - before).pop(), path)
             paths.append(path)
-            value, page, quote = answer["value"], answer["page"], answer["quote"]
-            console.print(Text(f"answer: {value!r}, page {page}, quoting {quote!r}"))
-            console.print("HTTP 200, finish reason stop, valid JSON. What really happened:\n")
-            _show(console, path)
-            console.print(Text(f"trace: {path}\n", style="dim"), soft_wrap=True)
+            _show(console, path, answer, log.take())
     witness.shutdown()
     return paths
+
+
+class _LogLines(logging.Handler):
+    """Keeps the lines that findings write to the log, to be shown in their place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(record.getMessage())
+
+    def take(self) -> list[str]:
+        lines, self._lines = self._lines, []
+        return lines
 
 
 def _also_to_files(witness: Witness, folder: Path) -> Path:
@@ -108,13 +119,22 @@ def _also_to_files(witness: Witness, folder: Path) -> Path:
     return folder
 
 
-def _show(console: Console, path: Path) -> None:
-    """Print what `check` says of a trace file: the stored spans, read back and judged."""
+def _show(console: Console, path: Path, answer: dict[str, object], log: list[str]) -> None:
+    """Print what the application saw, what the log says, and what `check` says of the file."""
+    from rich.text import Text
+
     from spanwitness.archive import TraceReader
-    from spanwitness.cli.terminal import print_run
+    from spanwitness.cli.terminal import print_run, visible
     from spanwitness.normalize import build_runs
     from spanwitness.rules.engine import evaluate
 
+    console.print("What the application sees: HTTP 200, finish reason stop, valid JSON:")
+    console.print(Text(f"  {json.dumps(answer)}"), soft_wrap=True)
+    for line in log:
+        console.print("What its log says:")
+        console.print(Text(f"  {visible(line)}"), soft_wrap=True)
+    console.print("What really happened:")
     for spans in TraceReader([path]):
         for run in build_runs(spans):
             print_run(console, run, evaluate(run), with_ledger=True, show_all=False)
+    console.print(Text(f"trace: {path}\n", style="dim"), soft_wrap=True)

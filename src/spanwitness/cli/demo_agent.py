@@ -14,9 +14,11 @@ import spanwitness as sw
 from spanwitness.testing import call, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import openai
 
-    from spanwitness.testing import Scripted, SeenRequest
+    from spanwitness.testing.script import Scripted, SeenRequest
 
 _PAGES = {
     1: "AX100 pressure sensor. Overview, features, ordering information.",
@@ -55,7 +57,7 @@ def _definition(name: str, description: str, argument: str, kind: str) -> dict[s
     }
 
 
-_TOOLS = [
+_TOOLS: list[Any] = [
     _definition("search_text", "Find pages that mention a phrase.", "query", "string"),
     _definition("read_page", "Read one page of the datasheet.", "page", "integer"),
     _definition("verify_quote", "Check that a quotation is printed on a page.", "quote", "string"),
@@ -86,15 +88,19 @@ def verify_quote(quote: str) -> dict[str, Any]:
     return {"found": bool(found), "pages": found}
 
 
-_FUNCTIONS = {"search_text": search_text, "read_page": read_page, "verify_quote": verify_quote}
+_FUNCTIONS: dict[str, Callable[..., object]] = {
+    "search_text": search_text,
+    "read_page": read_page,
+    "verify_quote": verify_quote,
+}
 
 
 def answer_like_a_strict_server(request: SeenRequest) -> Scripted:
     """Play the provider: a model that would use its tools, behind a grammar that forbids it."""
-    body = request.json
+    body: dict[str, Any] = request.json
     if body.get("response_format", {}).get("type") == "json_schema":
         return text(json.dumps(_INVENTED_ANSWER))
-    n_results = sum(message["role"] == "tool" for message in body["messages"])
+    n_results: int = sum(message["role"] == "tool" for message in body["messages"])
     turns: list[Scripted] = [
         call("search_text", {"query": "supply voltage"}),
         call("read_page", {"page": 3}),
@@ -130,11 +136,13 @@ def extract(client: openai.OpenAI, *, with_schema: bool) -> dict[str, Any]:
             if not message.tool_calls:
                 break
             for wanted in message.tool_calls:
+                if wanted.type != "function":
+                    continue
                 function = _FUNCTIONS[wanted.function.name]
                 result = function(**json.loads(wanted.function.arguments))
                 messages.append(
                     {"role": "tool", "tool_call_id": wanted.id, "content": json.dumps(result)}
                 )
-        answer = json.loads(message.content or "")
+        answer: dict[str, Any] = json.loads(message.content or "")
         run.submit(answer)
     return answer
