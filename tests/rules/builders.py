@@ -121,7 +121,8 @@ def chat(
     """
     calls = tuple(calls)
     text = says if isinstance(says, str) or says is None else json.dumps(says)
-    if offers is not None:
+    is_shared = isinstance(offers, tuple) and all(isinstance(o, ToolDefinition) for o in offers)
+    if offers is not None and not is_shared:
         offers = tuple(o if isinstance(o, ToolDefinition) else offer(o) for o in offers)
     parts: list[Part] = []
     if thinks is not None:

@@ -71,7 +71,7 @@ OTHERWISE = {
     ),
     "content off": (without_content(said("I have sent the email.")), "not_assessed"),
     "the outcome is not recorded": (
-        done("I have sent the email.", gives="ok", fields={"outcome": "unknown"}),
+        done("I have sent the email.", fields={"outcome": "unknown", "has_result": False}),
         "not_assessed",
     ),
     "history kept by the provider": (

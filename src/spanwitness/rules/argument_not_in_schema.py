@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, OFFERS, REQUESTS
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
-_OPEN = ("anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "unevaluatedProperties")
+_OPEN = frozenset(
+    {"anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "unevaluatedProperties"}
+)
 """Keywords by which properties may be declared elsewhere."""
 
 
@@ -35,11 +38,10 @@ def argument_not_in_schema(facts: Facts) -> Outcome:
     """
     n_judged = n_calls = 0
     for chat in facts.run.chats:
-        schemas: dict[str, dict[str, object]] = {}
-        for tool in chat.offered or ():
-            if isinstance(tool.parameters, dict):
-                schemas[tool.name] = tool.parameters
-        for call in chat.requested or ():
+        if not chat.requested:
+            continue
+        schemas = index_of(chat.offered).schemas
+        for call in chat.requested:
             if call.source != "structured" or call.side == "provider":
                 continue
             n_calls += 1
@@ -57,17 +59,22 @@ def argument_not_in_schema(facts: Facts) -> Outcome:
 
 
 def _undeclared(arguments: Mapping[str, object], schema: Mapping[str, object]) -> list[str]:
-    if any(key in schema for key in _OPEN):
+    if not _OPEN.isdisjoint(schema):
         return []
     properties = schema.get("properties")
     extra = schema.get("additionalProperties")
     if extra is True or isinstance(extra, dict) or not isinstance(properties, dict):
         return []
-    strange = [name for name in arguments if name not in properties]
-    for name, inner in properties.items():
-        value = arguments.get(name)
-        is_closed = isinstance(inner, dict) and inner.get("additionalProperties") is False
-        if is_closed and isinstance(value, dict):
+    strange: list[str] = []
+    for name, value in arguments.items():
+        inner = properties.get(name)
+        if inner is None and name not in properties:
+            strange.append(name)
+        elif (
+            isinstance(value, dict)
+            and isinstance(inner, dict)
+            and inner.get("additionalProperties") is False
+        ):
             strange += [f"{name}.{part}" for part in _undeclared(value, inner)]
     return strange
 

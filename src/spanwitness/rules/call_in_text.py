@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import ReasoningPart, TextPart
 from spanwitness.rules import wording
+from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, OFFERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwitness.model import ChatCall, ToolDefinition, ToolRequest
+    from spanwitness.model import ChatCall, ToolRequest
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
@@ -65,8 +66,7 @@ def _calls(chat: ChatCall) -> Iterator[ToolRequest]:
     if recorded or chat.dialect == "spanwitness":
         # The capture looked at the whole reply; looking again at recorded text finds no more.
         yield from recorded
-        if chat.output_messages is None or recorded:
-            return
+        return
     for message in chat.output_messages or ():
         for part in message.parts:
             if isinstance(part, TextPart):
@@ -87,8 +87,10 @@ def _written(text: str, chat: ChatCall, source: str) -> Iterator[ToolRequest]:
 
 
 def _is_lost(facts: Facts, index: int, chat: ChatCall, call: ToolRequest) -> bool:
-    tool = next((t for t in chat.offered or () if t.name == call.name), None)
-    if tool is None or not _accepts(tool, call.arguments):
+    offers = index_of(chat.offered)
+    if call.name not in offers.names:
+        return False
+    if not _accepts(offers.schemas.get(call.name), call.arguments):
         return False
     if call.source == "reasoning" and (chat.text_chars or _has_text(chat)):
         return False
@@ -102,9 +104,8 @@ def _is_lost(facts: Facts, index: int, chat: ChatCall, call: ToolRequest) -> boo
     return not any(e.call_id is None and e.tool in written for e in facts.executions)
 
 
-def _accepts(tool: ToolDefinition, arguments: object) -> bool:
-    schema = tool.parameters
-    if arguments is None or not isinstance(schema, dict):
+def _accepts(schema: dict[str, object] | None, arguments: object) -> bool:
+    if arguments is None or schema is None:
         return True  # not recorded: the capture has looked
     if not isinstance(arguments, dict):
         return False

@@ -38,12 +38,12 @@ def call_not_executed(facts: Facts) -> Outcome:
     Can be wrong: A function that is not decorated, asked for once in a run of one model call, runs
         unseen and is reported.
     """
-    asked = [r for r in facts.requests if r.call.side == "client" and _is_due(facts, r)]
-    if not asked:
+    asked = [r for r in facts.requests if r.call.side == "client"]
+    missing = [r for r in _without_execution(facts, asked) if _is_due(facts, r)]
+    if not missing and not any(_is_due(facts, r) for r in asked):
         if not facts.knows_requests:
             return not_assessed("which calls the replies asked for is not recorded")
         return facts.no_subject
-    missing = _without_execution(facts, asked)
     if not missing:
         return facts.nothing_found
     if not facts.run.is_complete:
@@ -71,17 +71,22 @@ def _is_due(facts: Facts, request: Request) -> bool:
 
 
 def _without_execution(facts: Facts, asked: list[Request]) -> list[Request]:
-    linked = {e.call_id for e in facts.executions if e.call_id is not None}
+    linked = facts.execution_of
+    open_ = [
+        r
+        for r in asked
+        if r.call.call_id is None
+        or (r.call.call_id not in linked and r.call.call_id not in facts.deliveries)
+    ]
+    if not open_:
+        return []
     unlinked = Counter(
         tool_names.bare(e.tool)
         for e in facts.executions
         if e.call_id is None or (e.call is not None and e.call.link == "ambiguous")
     )
     missing: list[Request] = []
-    for request in asked:
-        call_id = request.call.call_id
-        if call_id is not None and (call_id in linked or call_id in facts.deliveries):
-            continue
+    for request in open_:
         name = tool_names.bare(request.call.name)
         if unlinked[name]:
             unlinked[name] -= 1

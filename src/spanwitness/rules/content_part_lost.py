@@ -28,10 +28,8 @@ def content_part_lost(facts: Facts) -> Outcome:
     Not assessed when: What the tool returned was not seen, or delivered results are not recorded.
     Can be wrong: A harness that turns an image into a description on purpose is reported.
     """
-    unknown = any(chat.delivered is None for chat in facts.run.chats)
-    n_judged = 0
+    unknown = not facts.knows_deliveries
     for arrivals in facts.deliveries.values():
-        n_judged += 1
         reasons = [_lost(facts, arrival) for arrival in arrivals]
         if "" in reasons:
             continue
@@ -45,7 +43,7 @@ def content_part_lost(facts: Facts) -> Outcome:
         return _violated(facts, arrivals[at], reasons[at] or "")
     if unknown:
         return not_assessed("which parts the tools returned was not seen")
-    return facts.nothing_found if n_judged else facts.no_subject
+    return facts.nothing_found if facts.deliveries else facts.no_subject
 
 
 def _lost(facts: Facts, arrival: Arrival) -> str | None:
@@ -75,6 +73,8 @@ def _is_plain(execution: Execution) -> bool:
     if not execution.has_result:
         return execution.outcome == "empty"
     result = execution.result
+    if isinstance(result, str):
+        return True
     if isinstance(result, dict):
         result = result.get("content", result)
     blocks = result if isinstance(result, list) else [result]

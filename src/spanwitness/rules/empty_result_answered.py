@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
-from spanwitness.rules.failures import is_failure
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
 
@@ -39,24 +38,27 @@ def empty_result_answered(facts: Facts) -> Outcome:
     Can be wrong: General knowledge stated after an empty search is reported; a claim hedged with
         words of absence is missed.
     """
-    executions = [e for e in facts.executions if e.tool not in facts.output_tools]
-    if not executions:
+    if not facts.executions:
         return facts.no_subject
-    reads = [e for e in executions if e.side == "subagent" or facts.effect_of(e) == "read"]
-    empty = [e for e in executions if _is_empty(e) and facts.effect_of(e) != "write"]
+    empty = [e for e in facts.executions if _is_empty(e) and _may_read(facts, e)]
     if not empty:
-        if any(e.outcome == "unknown" and not e.has_result for e in reads):
+        if facts.has_unknown_outcome:
             return not_assessed("what some reads gave is not recorded")
         return facts.nothing_found
-    others = [e for e in executions if e not in empty and facts.effect_of(e) != "write"]
-    if any(not is_failure(e) for e in others):
+    if any(
+        e not in empty and e not in facts.failures and _may_read(facts, e) for e in facts.executions
+    ):
         return facts.nothing_found
+    reads = [e for e in empty if e.side == "subagent" or facts.effect_of(e) == "read"]
     if not facts.run.is_complete:
         return facts.incomplete
     if not facts.stands_as_success or facts.run.has_final is False:
         return facts.nothing_found
-    known = [e for e in empty if e in reads]
-    return _judge(facts, known or empty, is_read=bool(known))
+    return _judge(facts, reads or empty, is_read=bool(reads))
+
+
+def _may_read(facts: Facts, execution: Execution) -> bool:
+    return execution.tool not in facts.output_tools and facts.effect_of(execution) != "write"
 
 
 def _is_empty(execution: Execution) -> bool:

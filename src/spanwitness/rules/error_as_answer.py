@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spanwitness.rules.failures import is_failure
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import EXECUTIONS
 
@@ -31,9 +30,9 @@ def error_as_answer(facts: Facts) -> Outcome:
     """
     if not facts.executions:
         return facts.no_subject
-    failed = [e for e in facts.executions if is_failure(e)]
+    failed = facts.failures
     if not failed or not facts.stands_as_success:
-        if any(e.outcome == "unknown" and not e.has_result for e in facts.executions):
+        if facts.has_unknown_outcome:
             return not_assessed("how some executions ended is not recorded")
         return facts.nothing_found
     answers = _answers(facts)

@@ -28,13 +28,21 @@ _TEXT = re.compile(
     r")",
     re.IGNORECASE,
 )
+_HEADS = (
+    "error", "exception", "fail", "traceback", "denied", "timed out", "not permitted", "unauthori",
+    "forbidden", "unavailable", "unreachable", "refused", "rejected", "unable", "not able",
+    "no such file", "not found", "invalid", "40", "42", "50", "client", "server",
+)  # fmt: skip
+"""Every text that `_TEXT` matches has one of these near its beginning."""
 _CLASS = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b\s*[:(]")
 _LOG_LINE = re.compile(
     r"^\W*(?:\d{1,4}[-/:.T]\d|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|"
     r"FATAL)\b[^\n:]{0,20}\d{1,4}[-/:.]\d)",
     re.MULTILINE | re.IGNORECASE,
 )
+_ERROR_MARKS = ("rror", "xception", '"ok"', '"success"')
 _ERROR_KEYS = ("error", "errors", "exception", "error_message", "errorMessage")
+_TELLING = frozenset({*_ERROR_KEYS, "isError", "is_error", "ok", "success", "type"})
 _ERROR_COMPANY = frozenset(
     {
         "error", "errors", "exception", "error_message", "errorMessage", "code", "status", "type",
@@ -46,21 +54,28 @@ _ERROR_COMPANY = frozenset(
 
 def is_error_text(text: str) -> bool:
     """Say whether a text is nothing but an error report."""
+    if len(text) > _MAX_CHARS:
+        return text[:200].lstrip().startswith("Traceback (most recent call last)")
     stripped = text.strip()
-    if not stripped or len(stripped) > _MAX_CHARS:
-        return stripped.startswith("Traceback (most recent call last)")
+    if not stripped:
+        return False
     if stripped[0] in "{[":
+        if not any(word in stripped for word in _ERROR_MARKS):
+            return False
         try:
             return is_error_value(json.loads(stripped))
         except (ValueError, RecursionError):
             return False
-    if _LOG_LINE.search(stripped):
+    head = stripped[:200].casefold()
+    for word in _HEADS:
+        if word in head:
+            break
+    else:
+        return False  # the patterns below are dear, and most results are no errors
+    if _TEXT.match(stripped) is None or _LOG_LINE.search(stripped):
         return False
-    if stripped.startswith("Traceback (most recent call last)"):
-        return True
-    if stripped.count("\n") > 3 and not _CLASS.match(stripped):
-        return False
-    return _TEXT.match(stripped) is not None
+    is_trace = stripped.startswith("Traceback (most recent call last)")
+    return is_trace or stripped.count("\n") <= 3 or _CLASS.match(stripped) is not None
 
 
 def is_error_value(value: object) -> bool:
@@ -75,6 +90,8 @@ def is_error_value(value: object) -> bool:
 
 
 def _is_error_object(value: Mapping[str, object]) -> bool:
+    if _TELLING.isdisjoint(value):
+        return False
     if value.get("isError") is True or value.get("is_error") is True:
         return True
     if value.get("ok") is False or value.get("success") is False:

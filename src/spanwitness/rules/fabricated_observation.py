@@ -53,7 +53,12 @@ def fabricated_observation(facts: Facts) -> Outcome:
 
 def _texts(facts: Facts) -> list[tuple[str, str]]:
     run = facts.run
-    texts = [(chat.span_id, text) for chat in facts.replies for text in reply_texts(chat) or ()]
+    texts = [
+        (chat.span_id, text)
+        for chat in facts.replies
+        if chat.text_chars != 0
+        for text in reply_texts(chat) or ()
+    ]
     seen = {text for _, text in texts}
     if run.final_text and run.final_text not in seen:
         texts.append((run.root_span_id, run.final_text))
@@ -77,8 +82,7 @@ def _reported(facts: Facts, text: str) -> str:
             return "The text reports what a tool returned."
         if _had_tools(facts) and wording.reports_look_up(text):
             return "The text says that something was looked up."
-    names = frozenset(t.name for c in facts.run.chats for t in c.offered or ())
-    unused = frozenset(name for name in names if not _ran(facts, name))
+    unused = frozenset(n for n in facts.offered_names if n in text and not _ran(facts, n))
     used = wording.reported_tools(text, unused) if unused else ()
     return f"The text says that {used[0]} was used." if used else ""
 

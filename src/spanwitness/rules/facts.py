@@ -8,11 +8,14 @@ what an answer, an output tool or an execution is.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
 import msgspec
 
 from spanwitness.rules import tool_names, wording
+from spanwitness.rules.failures import is_failure
+from spanwitness.rules.offers import Offers, index_of
 from spanwitness.rules.replies import accepted_replies, reply_texts
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
 from spanwitness.rules.stated import Stated, stated
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
         Execution,
         LedgerRow,
         Run,
-        ToolCall,
         ToolDefinition,
         ToolRequest,
     )
@@ -147,24 +149,32 @@ class Facts:
 
     def effect_of(self, execution: Execution) -> Literal["read", "write"] | None:
         """Say what an execution does: as a contract or its span declares, else as its name says."""
-        if any(contract.is_write(execution.tool) for contract in self.contracts):
-            return "write"
+        for contract in self.contracts:
+            if contract.is_write(execution.tool):
+                return "write"
         return execution.effect or tool_names.effect_of(execution.tool)
 
     def chat_before(self, execution: Execution) -> int:
-        """Return the position of the reply that asked for an execution; -1 = asked for by none."""
+        """Return the position of the reply that asked for an execution; -1 = none before it."""
         if execution.call_id is not None:
             request = self.request_of.get(execution.call_id)
             if request is not None:
                 return request.chat_index
-        call = execution.call
-        if call is None:
-            return -1
-        found = -1
-        for index, chat in enumerate(self.run.chats):
-            if comes_before(chat, call):
-                found = index
-        return found
+        return bisect_right(self._chat_places, execution.order) - 1
+
+    @fact
+    def _chat_places(self) -> list[int]:
+        return [self.positions[chat.span_id] for chat in self.run.chats]
+
+    @fact
+    def failures(self) -> tuple[Execution, ...]:
+        """Executions that failed: by their outcome, or because the whole result is an error."""
+        return tuple(filter(is_failure, self.executions))
+
+    @fact
+    def has_unknown_outcome(self) -> bool:
+        """Whether the trace does not show how some execution ended."""
+        return any(e.outcome == "unknown" and not e.has_result for e in self.executions)
 
     # --- the model's side
 
@@ -200,22 +210,33 @@ class Facts:
     @fact
     def evidence_requests(self) -> tuple[Request, ...]:
         """The structured calls without those of output tools."""
-        return tuple(
-            r
-            for r in self.requests
-            if r.call.side != "output" and r.call.name not in self.output_tools
-        )
+        output = self.output_tools
+        if not output:
+            return self.requests
+        return tuple(r for r in self.requests if r.call.name not in output)
 
     @fact
     def offering(self) -> tuple[ChatCall, ...]:
         """Replies whose requests are known to offer at least one evidence tool for use."""
+        output = self.output_tools
+        useful = {id(offers.tools) for offers in self.offers if not offers.names <= output}
         return tuple(
             chat
             for chat in self.replies
-            if chat.offered
+            if id(chat.offered) in useful
             and (chat.tool_choice is None or chat.tool_choice.mode != "none")
-            and any(self.is_evidence(tool) for tool in chat.offered)
         )
+
+    @fact
+    def offers(self) -> tuple[Offers, ...]:
+        """The different lists of tools that requests of the run are known to offer."""
+        lists = {id(chat.offered): chat.offered for chat in self.run.chats if chat.offered}
+        return tuple(map(index_of, lists.values()))
+
+    @fact
+    def offered_names(self) -> frozenset[str]:
+        """Names of all tools that any request is known to offer."""
+        return frozenset().union(*(offers.names for offers in self.offers))
 
     @fact
     def accepted(self) -> tuple[ChatCall, ...]:
@@ -233,23 +254,39 @@ class Facts:
 
     @fact
     def deliveries(self) -> dict[str, list[Arrival]]:
-        """By call id: where its result stood in a request, in order of the requests."""
+        """By call id: the requests in which its result stood for the first time, or changed."""
         found: dict[str, list[Arrival]] = {}
+        before: tuple[Delivery, ...] = ()
         for index, chat in enumerate(self.run.chats):
-            for delivery in chat.delivered or ():
-                if delivery.call_id is not None:
-                    found.setdefault(delivery.call_id, []).append(Arrival(index, chat, delivery))
+            delivered = chat.delivered
+            if not delivered:
+                continue
+            # Histories grow: what the request before held needs no second look.
+            n_same = len(before)
+            fresh = delivered[n_same:] if delivered[:n_same] == before else delivered
+            before = delivered
+            for delivery in fresh:
+                if delivery.call_id is None:
+                    continue
+                arrivals = found.setdefault(delivery.call_id, [])
+                if not arrivals or arrivals[-1].delivery != delivery:
+                    arrivals.append(Arrival(index, chat, delivery))
         return found
+
+    @fact
+    def knows_deliveries(self) -> bool:
+        """Whether every request shows which results it carries."""
+        return all([chat.delivered is not None for chat in self.run.chats])  # noqa: C419
 
     @fact
     def knows_offers(self) -> bool:
         """Whether every reply's request shows which tools it offered."""
-        return all(chat.offered is not None for chat in self.replies)
+        return all([chat.offered is not None for chat in self.replies])  # noqa: C419
 
     @fact
     def knows_requests(self) -> bool:
         """Whether every reply shows which calls it asked for."""
-        return all(chat.requested is not None for chat in self.replies)
+        return all([chat.requested is not None for chat in self.replies])  # noqa: C419
 
     @fact
     def used_evidence(self) -> bool:
@@ -296,13 +333,6 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     """Why they were due, or why it is not known (a clause that completes a sentence)."""
 
 
-def comes_before(chat: ChatCall, call: ToolCall) -> bool:
-    """Say whether a model call was over before a tool ran: by the tracer's count, else by time."""
-    if chat.seq is not None and call.seq is not None:
-        return chat.seq < call.seq
-    return chat.start_ns < call.start_ns
-
-
 def is_reply(chat: ChatCall) -> bool:
     """Say whether a model call gave a reply that its caller took."""
     return chat.error_type is None and chat.ending in ("complete", "unknown")
@@ -310,13 +340,18 @@ def is_reply(chat: ChatCall) -> bool:
 
 def _schema_tools(facts: Facts) -> frozenset[str]:
     found: set[str] = set()
+    for offers in facts.offers:
+        found |= offers.output_names
     for chat in facts.run.chats:
-        schema = chat.output_format.name if chat.output_format is not None else None
-        for tool in chat.offered or ():
-            is_declared = any(c.is_output(tool.name) for c in facts.contracts)
-            if is_declared or tool.side == "output" or tool.name == schema:
-                found.add(tool.name)
-        found.update(call.name for call in chat.requested or () if call.side == "output")
+        schema = None if chat.output_format is None else chat.output_format.name
+        if schema is not None and schema in index_of(chat.offered).names:
+            found.add(schema)
+        for call in chat.requested or ():
+            if call.side == "output":
+                found.add(call.name)
+    if facts.contracts:
+        names = facts.offered_names
+        found.update(n for n in names if any(c.is_output(n) for c in facts.contracts))
     last = facts.replies[-1] if facts.replies else None
     if last is not None and last.tool_choice is not None and last.tool_choice.mode == "named":
         # A call forced in the last request and run by nobody is the answer in the form of a call.
@@ -327,13 +362,16 @@ def _schema_tools(facts: Facts) -> frozenset[str]:
 
 
 def _terminal_tools(facts: Facts) -> frozenset[str]:
-    names = {tool.name for chat in facts.run.chats for tool in chat.offered or ()}
-    names.update(call.name for chat in facts.run.chats for call in chat.requested or ())
-    return frozenset(
-        name
-        for name in names
-        if tool_names.is_terminal(name) or any(c.is_terminal(name) for c in facts.contracts)
-    )
+    found: set[str] = set()
+    for offers in facts.offers:
+        found |= offers.terminal_names
+    for request in facts.requests:
+        if tool_names.is_terminal(request.call.name):
+            found.add(request.call.name)
+    if facts.contracts:
+        names = {*facts.offered_names, *(r.call.name for r in facts.requests)}
+        found.update(n for n in names if any(c.is_terminal(n) for c in facts.contracts))
+    return frozenset(found)
 
 
 def _answer_text(facts: Facts) -> str | None:

@@ -1,4 +1,4 @@
-"""Which executions failed, and what came of it."""
+"""Which executions failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from spanwitness.rules.error_texts import is_error_value
 
 if TYPE_CHECKING:
     from spanwitness.model import Execution
-    from spanwitness.rules.facts import Facts
 
 _LOGS = frozenset(
     {"log", "logs", "grep", "trace", "traces", "incident", "incidents", "error", "errors"}
@@ -22,42 +21,11 @@ def is_failure(execution: Execution) -> bool:
         return True
     if execution.outcome not in ("value", "unknown") or not execution.has_result:
         return False
-    if not _LOGS.isdisjoint(tool_names.words_of(execution.tool)):
+    if not is_error_value(execution.result):
         return False
-    return is_error_value(execution.result)
+    return _LOGS.isdisjoint(tool_names.words_of(execution.tool))
 
 
 def is_success(execution: Execution) -> bool:
     """Say whether an execution gave something."""
     return execution.outcome in ("value", "empty", "cached") and not is_failure(execution)
-
-
-def came_later(facts: Facts, first: Execution, second: Execution) -> bool:
-    """Say whether the second execution was asked for when the first was over.
-
-    Calls of one reply run side by side: none of them answers another.
-    """
-    if second.order <= first.order:
-        return False
-    asked_first, asked_second = facts.chat_before(first), facts.chat_before(second)
-    if asked_first >= 0 and asked_second >= 0 and asked_first != asked_second:
-        return asked_second > asked_first
-    is_one_batch = first.call_id is not None and second.call_id is not None and asked_first >= 0
-    return not is_one_batch
-
-
-def was_recovered(facts: Facts, failed: Execution) -> bool:
-    """Say whether a retry or a fallback followed that succeeded."""
-    wanted = tool_names.bare(failed.tool)
-    is_write = facts.effect_of(failed) == "write"
-    for other in facts.executions:
-        if not is_success(other) or not came_later(facts, failed, other):
-            continue
-        if tool_names.bare(other.tool) == wanted:
-            return True
-        if other.tool in facts.output_tools:
-            continue
-        other_effect = facts.effect_of(other)
-        if (other_effect != "read") if is_write else (other_effect != "write"):
-            return True
-    return False

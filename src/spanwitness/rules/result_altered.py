@@ -40,7 +40,7 @@ def result_altered(facts: Facts) -> Outcome:
     Can be wrong: A summary that a harness makes on purpose is reported.
     """
     altered: list[tuple[Execution, Arrival]] = []
-    unknown = any(chat.delivered is None for chat in facts.run.chats)
+    unknown = not facts.knows_deliveries
     n_judged = 0
     for call_id, arrivals in facts.deliveries.items():
         execution = facts.execution_of.get(call_id)

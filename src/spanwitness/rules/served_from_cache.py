@@ -28,7 +28,8 @@ def served_from_cache(facts: Facts) -> Outcome:
     Can be wrong: A write to something else than what was read is taken for a change of it.
     """
     executions = facts.executions
-    served = [at for at, e in enumerate(executions) if _is_served(e, executions)]
+    decorated = {e.tool for e in executions if e.how == "span"}
+    served = [at for at, e in enumerate(executions) if _is_served(e, decorated)]
     if not served:
         return facts.nothing_found if executions else facts.no_subject
     unknown = ""
@@ -46,13 +47,11 @@ def served_from_cache(facts: Facts) -> Outcome:
     return not_assessed(unknown) if unknown else facts.nothing_found
 
 
-def _is_served(execution: Execution, executions: tuple[Execution, ...]) -> bool:
+def _is_served(execution: Execution, decorated: set[str]) -> bool:
     if execution.how == "cache" or execution.outcome == "cached":
         return True
     # The tool is decorated (its other calls have spans), so a call without one did not run.
-    return execution.how == "messages" and any(
-        other.tool == execution.tool and other.how == "span" for other in executions
-    )
+    return execution.how == "messages" and execution.tool in decorated
 
 
 def _origin(executions: tuple[Execution, ...], at: int) -> int | None:

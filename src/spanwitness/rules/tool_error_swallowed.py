@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
-from spanwitness.rules.failures import is_failure, was_recovered
+from spanwitness.rules.recovery import was_recovered
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import EXECUTIONS
 
@@ -29,12 +29,11 @@ def tool_error_swallowed(facts: Facts) -> Outcome:
         errors for another reason hides one. Any later success of another reading tool counts as a
         fallback for a read.
     """
-    executions = [e for e in facts.executions if e.tool not in facts.output_tools]
-    if not executions:
+    if not facts.executions:
         return facts.no_subject
-    failed = [e for e in executions if is_failure(e)]
+    failed = [e for e in facts.failures if e.tool not in facts.output_tools]
     if not failed:
-        if any(e.outcome == "unknown" and not e.has_result for e in executions):
+        if facts.has_unknown_outcome:
             return not_assessed("how some executions ended is not recorded")
         return facts.nothing_found
     open_failures = [e for e in failed if not was_recovered(facts, e)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.rules import tool_names
 from spanwitness.rules.facts import is_reply
+from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, CONFIGURED
 
@@ -116,8 +117,7 @@ def _is_accounted_for(
 ) -> bool:
     if any(chat.tool_choice is not None and chat.tool_choice.mode == "none" for chat in chats):
         return True
-    offered = [tool for chat in chats for tool in chat.offered or ()]
-    if any(tool.is_deferred or "tool_search" in tool.name for tool in offered):
+    if any(index_of(chat.offered).is_open for chat in chats):
         return True
     has_some = any(tool_names.bare(name) in found for name in configured for found in sets)
     if not has_some:

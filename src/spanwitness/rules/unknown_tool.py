@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import tool_names
+from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, REQUESTS
 
 if TYPE_CHECKING:
-    from spanwitness.model import ChatCall
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
@@ -29,13 +29,11 @@ def unknown_tool(facts: Facts) -> Outcome:
     unknown = ""
     n_judged = 0
     for chat in facts.run.chats:
-        calls = [
-            call
-            for call in chat.requested or ()
-            if call.source == "structured" and call.side == "client"
-        ]
         if chat.requested is None:
             unknown = "which calls the replies asked for is not recorded"
+        if not chat.requested:
+            continue
+        calls = [c for c in chat.requested if c.source == "structured" and c.side == "client"]
         if not calls:
             continue
         if (
@@ -46,9 +44,9 @@ def unknown_tool(facts: Facts) -> Outcome:
             unknown = "which tools a request offered is not recorded"
             continue
         n_judged += 1
-        offered = {tool_names.bare(tool.name) for tool in chat.offered}
-        strange = [call.name for call in calls if tool_names.bare(call.name) not in offered]
-        if strange and _is_open(chat):
+        offers = index_of(chat.offered)
+        strange = [c.name for c in calls if tool_names.bare(c.name) not in offers.bare_names]
+        if strange and offers.is_open:
             unknown = "tools are loaded on demand"
         elif strange:
             return violated(
@@ -59,10 +57,3 @@ def unknown_tool(facts: Facts) -> Outcome:
     if unknown:
         return not_assessed(unknown)
     return facts.nothing_found if n_judged else facts.no_subject
-
-
-def _is_open(chat: ChatCall) -> bool:
-    return any(
-        tool.is_deferred or "tool_search" in tool.name or "toolset" in tool.name
-        for tool in chat.offered or ()
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import ToolResultPart
 from spanwitness.rules import tool_names, wording
+from spanwitness.rules.failures import is_failure, is_success
 from spanwitness.rules.replies import reply_texts
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.stated import input_texts
@@ -64,13 +65,14 @@ def unperformed_action(facts: Facts) -> Outcome:
 
 
 def _write_tools(facts: Facts) -> list[str]:
-    names = {t.name for chat in facts.run.chats for t in chat.offered or ()}
-    names.update(tool.name for tool in facts.run.tools)
-    return sorted(
-        name
-        for name in names - facts.output_tools
-        if tool_names.effect_of(name) == "write" or any(c.is_write(name) for c in facts.contracts)
-    )
+    found: set[str] = set()
+    for offers in facts.offers:
+        found |= offers.write_names
+    found.update(t.name for t in facts.run.tools if tool_names.effect_of(t.name) == "write")
+    if facts.contracts:
+        names = facts.offered_names
+        found.update(n for n in names if any(c.is_write(n) for c in facts.contracts))
+    return sorted(found - facts.output_tools)
 
 
 def _claim(facts: Facts, tool: str, answer: str) -> str | None:
@@ -125,7 +127,7 @@ def _performed(facts: Facts, tool: str) -> str:
     """Return `yes`, an empty text for no, or why it is not known."""
     for execution in facts.executions:
         if _is_such_work(facts, execution, tool):
-            if execution.outcome in ("value", "empty", "cached"):
+            if is_success(execution) or (execution.has_result and not is_failure(execution)):
                 return "yes"
             if execution.outcome == "unknown":
                 return "how the execution ended is not recorded"

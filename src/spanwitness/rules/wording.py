@@ -141,13 +141,15 @@ def asserts(answer: str) -> bool:
 
 def transcript_tool(text: str) -> str | None:
     """Return the tool whose observation a reply wrote itself (`Action: ... Observation: ...`)."""
+    if "bservation" not in text and "OBSERVATION" not in text:
+        return None
     found = _TRANSCRIPT.search(_without_fences(text, keep_blocks=True))
     return found["tool"].strip() if found else None
 
 
 def has_result_block(text: str) -> bool:
     """Say whether a reply holds a block that only a harness writes, such as `<tool_response>`."""
-    return _RESULT_BLOCK.search(_without_fences(text)) is not None
+    return "<" in text and _RESULT_BLOCK.search(_without_fences(text)) is not None
 
 
 def reports_tool_output(text: str) -> bool:

@@ -1,0 +1,71 @@
+"""What rules ask of a list of offered tools, worked out once for all requests that share it.
+
+The same list stands in every request of a run, and readers decode equal lists once, so what follows
+from it is kept by the identity of the list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spanwitness.rules import tool_names
+
+if TYPE_CHECKING:
+    from spanwitness.model import ToolDefinition
+
+_MOST = 512
+_kept: dict[int, Offers] = {}
+
+
+class Offers(msgspec.Struct, frozen=True, kw_only=True):
+    """A list of offered tools, indexed."""
+
+    tools: tuple[ToolDefinition, ...]
+    names: frozenset[str]
+    bare_names: frozenset[str]
+    """Without a server's prefix; see `tool_names.bare`."""
+    schemas: dict[str, dict[str, object]]
+    """By name: JSON Schema of the arguments, where it was recorded."""
+    output_names: frozenset[str]
+    """Those on the `output` side."""
+    terminal_names: frozenset[str]
+    """Those whose name says that they only give the answer or end the run."""
+    write_names: frozenset[str]
+    """Those whose name says that they change something."""
+    is_open: bool
+    """More tools may be loaded on demand."""
+
+
+def index_of(tools: tuple[ToolDefinition, ...] | None) -> Offers:
+    """Return what follows from a list of offered tools; `None` counts as an empty list."""
+    if not tools:
+        return _NONE
+    found = _kept.get(id(tools))
+    if found is None or found.tools is not tools:
+        found = _index(tools)
+        if len(_kept) >= _MOST:
+            _kept.clear()
+        _kept[id(tools)] = found  # holds the list, so that its id stays its own
+    return found
+
+
+def _index(tools: tuple[ToolDefinition, ...]) -> Offers:
+    names = frozenset(tool.name for tool in tools)
+    return Offers(
+        tools=tools,
+        names=names,
+        bare_names=frozenset(map(tool_names.bare, names)),
+        schemas={t.name: t.parameters for t in tools if isinstance(t.parameters, dict)},
+        output_names=frozenset(tool.name for tool in tools if tool.side == "output"),
+        terminal_names=frozenset(filter(tool_names.is_terminal, names)),
+        write_names=frozenset(n for n in names if tool_names.effect_of(n) == "write"),
+        is_open=any(
+            tool.is_deferred or "tool_search" in tool.name or "toolset" in tool.name
+            for tool in tools
+        ),
+    )
+
+
+_NONE = _index(())
