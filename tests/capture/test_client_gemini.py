@@ -159,3 +159,17 @@ def test_automatic_function_calling_is_one_span_a_request():
     assert second["spanwitness.request.delivered_ids"] == (calls_of(first)[0]["call_id"],)
     (delivery,) = json.loads(second["spanwitness.request.delivered"])
     assert delivery["state"] == "unknown"  # the tool itself was not watched
+
+
+async def test_an_own_aiohttp_session_is_left_alone_and_the_run_is_incomplete(caplog):
+    import aiohttp
+
+    with ScriptedProvider([text("a")]) as p, watching() as seen:
+        async with aiohttp.ClientSession() as session:
+            client = client_of(p, aiohttp_client=session)
+            got = await client.aio.models.generate_content(model="gemini-test", contents="q")
+            await client.aio.aclose()
+        assert got.text == "a"
+        assert seen.chats == []
+    assert seen.state.incomplete_reasons == ["unseen_traffic"]
+    assert "spanwitness.unseen_traffic" in caplog.text

@@ -260,17 +260,17 @@ class _AsyncTee(_Tee):
         self._end("closed")
 
 
-_classes: dict[type, type[_Tee]] = {}
+# Wrapper class by class of stream; there are as many as the HTTP libraries have stream classes.
+_classes_sync: dict[type, type[_Tee] | None] = {}
+_classes_async: dict[type, type[_Tee] | None] = {}
 
 
-def _tee_class(stream: object, wanted: str, body: type[_Tee]) -> type[_Tee] | None:
-    for base in type(stream).__mro__:
+def _tee_class(kind: type, *, is_async: bool) -> type[_Tee] | None:
+    wanted = "AsyncByteStream" if is_async else "SyncByteStream"
+    body: type[_Tee] = _AsyncTee if is_async else _SyncTee
+    for base in kind.__mro__:
         if base.__name__ == wanted:
-            made = _classes.get(base)
-            if made is None:
-                made = type(f"Witnessed{wanted}", (body, base), {})
-                _classes[base] = made
-            return made
+            return type(f"Witnessed{wanted}", (body, base), {})
     return None
 
 
@@ -288,11 +288,11 @@ def tee(stream: object, copy: BodyCopy, on_end: OnEnd, *, is_async: bool) -> obj
         The wrapper, an instance of the library's own stream class, or `None` for a stream of a
         kind that is not known.
     """
-    made = (
-        _tee_class(stream, "AsyncByteStream", _AsyncTee)
-        if is_async
-        else _tee_class(stream, "SyncByteStream", _SyncTee)
-    )
+    kind = type(stream)
+    known = _classes_async if is_async else _classes_sync
+    if kind not in known:
+        known[kind] = _tee_class(kind, is_async=is_async)
+    made = known[kind]
     if made is None:
         return None
     wrapper = made()
