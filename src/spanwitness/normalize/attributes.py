@@ -9,7 +9,7 @@ import msgspec
 
 from spanwitness.normalize.plain import plain_value
 
-__all__ = ["Attributes", "decoded", "first", "flag", "integer", "text", "texts"]
+__all__ = ["Attributes", "as_json", "decoded", "first", "flag", "integer", "text", "texts"]
 
 Attributes: TypeAlias = Mapping[str, object]
 _decode = msgspec.json.decode
@@ -22,7 +22,7 @@ def text(value: object) -> str | None:
 
 def integer(value: object) -> int | None:
     """Return a count, also one written as a float or as text."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int):
         return value
@@ -35,7 +35,7 @@ def integer(value: object) -> int | None:
 
 def flag(value: object) -> bool | None:
     """Return a boolean, also one written as text."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
@@ -60,6 +60,11 @@ def decoded(value: object) -> object:
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return value
     return plain_value(value).value
+
+
+def as_json(value: object) -> str:
+    """Return a value of attributes as JSON text."""
+    return msgspec.json.encode(plain_value(value).value).decode()
 
 
 def first(attributes: Attributes, keys: tuple[str, ...]) -> object:

@@ -59,20 +59,31 @@ class Regions:
     regions: list[Region]
     roles: dict[str, Role]
     dialects: dict[str, str | None]
+    by_role: dict[Role, list[SpanRecord]]
+
+    def of_role(self, role: Role) -> list[SpanRecord]:
+        """Return the spans that play a part, in order."""
+        return self.by_role.get(role, [])
+
+    def is_own(self, span: SpanRecord) -> bool:
+        """Say whether spanwitness wrote a span."""
+        return self.dialects[span.span_id] == "spanwitness"
 
 
 def find_regions(tree: SpanTree) -> Regions:
     """Find the runs of a trace."""
     roles: dict[str, Role] = {}
     dialects: dict[str, str | None] = {}
+    by_role: dict[Role, list[SpanRecord]] = {}
     for span in tree.spans:
         dialect = dialects[span.span_id] = dialect_of(span)
-        is_read = dialect in READ_DIALECTS
-        roles[span.span_id] = role_of(span) if is_read else "other"
+        role: Role = role_of(span) if dialect in READ_DIALECTS else "other"
+        roles[span.span_id] = role
+        if role != "other":
+            by_role.setdefault(role, []).append(span)
     found = _Finder(tree, roles, dialects)
     found.assign()
-    regions = _simplified(found.regions)
-    return Regions(regions, roles, dialects)
+    return Regions(_simplified(found.regions), roles, dialects, by_role)
 
 
 class _Finder:
@@ -90,7 +101,7 @@ class _Finder:
     def assign(self) -> None:
         """Give every span to a region."""
         self._find_own()
-        for span in sorted(self._tree.spans, key=lambda s: self._tree.depth[s.span_id]):
+        for span in self._tree.outermost_first:
             self._owner[span.span_id] = self._owner_of(span)
         for span in self._tree.spans:
             self._put(span, self._owner[span.span_id])

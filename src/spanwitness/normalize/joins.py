@@ -11,105 +11,95 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from spanwitness.semconv import gen_ai
+
 if TYPE_CHECKING:
     from spanwitness.model import ChatCall, SpanRecord, ToolCall
-    from spanwitness.normalize.dialects import Role
+    from spanwitness.normalize.boundaries import Regions
+    from spanwitness.normalize.surroundings import Surroundings
     from spanwitness.normalize.tree import SpanTree
 
 __all__ = ["Joins", "fill"]
 
 T = TypeVar("T", "ChatCall", "ToolCall")
 _RANK: Final = {"spanwitness": 2, "otel_genai": 1}
-_STOPS: Final = frozenset({"agent", "workflow", "step"})
 
 
 class Joins:
-    """Which spans are second records of a call; `kept` maps what goes to what stays, by id."""
+    """Which spans are second records of a call."""
 
     def __init__(
-        self, tree: SpanTree, roles: dict[str, Role], dialects: dict[str, str | None]
+        self,
+        tree: SpanTree,
+        found: Regions,
+        surroundings: Surroundings,
+        tools: dict[str, ToolCall],
     ) -> None:
         self._tree = tree
-        self._roles = roles
-        self._dialects = dialects
-        self.kept: dict[str, str] = {}
+        self._found = found
+        self._around = surroundings.around
+        self._tools = tools
+        self._kept: dict[str, str] = {}
 
-    def find(self, names: dict[str, str], sides: dict[str, str], ids: dict[str, str]) -> None:
-        """Find the pairs.
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return pairs of span ids: of the record that goes, and of the one that stays."""
+        roles = self._found.roles
+        for span in self._found.of_role("chat"):
+            outer = self._around[span.span_id]
+            if outer is not None and roles[outer] == "chat":
+                self._join(outer, span.span_id)
+        for span in self._found.of_role("tool"):
+            outer = self._around[span.span_id]
+            if outer is not None and roles[outer] == "tool":
+                self._join_tools(outer, span.span_id)
+        for span in self._found.of_role("discovery"):
+            outer = self._around[span.span_id]
+            if outer is not None and roles[outer] == "discovery":
+                self._join(outer, span.span_id)
+        self._join_by_response()
+        return [(gone, self._final(gone)) for gone in self._kept]
 
-        Args:
-            names: Names of executed tools, by span id.
-            sides: Their sides.
-            ids: Their call ids, where known.
-        """
-        for span in self._tree.spans:
-            role = self._roles[span.span_id]
-            if role not in ("chat", "tool", "discovery"):
-                continue
-            for outer in self._tree.ancestors(span):
-                outer_role = self._roles[outer.span_id]
-                if outer_role in _STOPS:
-                    break
-                if outer_role != role:
-                    if outer_role == "tool" and role == "discovery":
-                        continue
-                    if outer_role in ("chat", "tool"):
-                        break
-                    continue
-                if role != "tool" or self._is_same_tool(outer, span, names, sides, ids):
-                    self._join(outer, span)
-                break
-        self._find_by_response()
+    def _join_tools(self, outer: str, inner: str) -> None:
+        a, b = self._tools[outer], self._tools[inner]
+        if a.name != b.name:
+            return
+        if a.call_id is not None and b.call_id is not None and a.call_id != b.call_id:
+            return
+        dialects = self._found.dialects
+        if dialects[outer] != dialects[inner] or "mcp" in (a.side, b.side):
+            self._join(outer, inner)
 
-    def _is_same_tool(
-        self,
-        outer: SpanRecord,
-        inner: SpanRecord,
-        names: dict[str, str],
-        sides: dict[str, str],
-        ids: dict[str, str],
-    ) -> bool:
-        a, b = outer.span_id, inner.span_id
-        if names[a] != names[b]:
-            return False
-        if a in ids and b in ids and ids[a] != ids[b]:
-            return False
-        return self._dialects[a] != self._dialects[b] or "mcp" in (sides[a], sides[b])
-
-    def _find_by_response(self) -> None:
+    def _join_by_response(self) -> None:
         """Two records of one reply by different writers: same response id, at the same time."""
+        chats = self._found.of_role("chat")
+        if len({span.scope for span in chats}) < 2:
+            return
         seen: dict[str, SpanRecord] = {}
-        for span in self._tree.spans:
-            if self._roles[span.span_id] != "chat" or span.span_id in self.kept:
-                continue
-            response_id = span.attributes.get("gen_ai.response.id")
-            if not isinstance(response_id, str) or not response_id:
+        for span in chats:
+            response_id = span.attributes.get(gen_ai.RESPONSE_ID)
+            if not isinstance(response_id, str) or span.span_id in self._kept:
                 continue
             known = seen.setdefault(response_id, span)
-            if known is span or known.scope == span.scope:
+            if known.scope == span.scope:
                 continue
             if known.start_ns <= span.end_ns and span.start_ns <= known.end_ns:
-                self._join(known, span)
+                self._join(known.span_id, span.span_id)
 
-    def _join(self, left: SpanRecord, right: SpanRecord) -> None:
-        a, b = self._final(left.span_id), self._final(right.span_id)
+    def _join(self, left: str, right: str) -> None:
+        a, b = self._final(left), self._final(right)
         if a == b:
             return
         if self._rank(b) > self._rank(a):
             a, b = b, a
-        self.kept[b] = a
+        self._kept[b] = a
 
     def _final(self, span_id: str) -> str:
-        while span_id in self.kept:
-            span_id = self.kept[span_id]
+        while span_id in self._kept:
+            span_id = self._kept[span_id]
         return span_id
 
-    def stays(self, span_id: str) -> str:
-        """Return the id of the span whose record stays."""
-        return self._final(span_id)
-
     def _rank(self, span_id: str) -> int:
-        return _RANK.get(self._dialects[span_id] or "", 0)
+        return _RANK.get(self._found.dialects[span_id] or "", 0)
 
 
 _NEVER: Final = frozenset({"span_id", "parent_span_id", "seq", "start_ns", "end_ns", "step_span_id",

@@ -26,21 +26,22 @@ from spanwitness.model import (
     ToolResultPart,
     Usage,
 )
-from spanwitness.normalize.attributes import decoded, first, flag, integer, text, texts
-from spanwitness.normalize.messages import decode_definitions, decode_messages
-from spanwitness.normalize.stored_messages import StoredMessages, is_whole_list
+from spanwitness.normalize.attributes import as_json, decoded, first, flag, integer, text, texts
+from spanwitness.normalize.messages import decode_definitions
+from spanwitness.normalize.stored_messages import StoredMessages, decode, is_whole_list
 from spanwitness.semconv import gen_ai
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from spanwitness.model import SpanRecord
-    from spanwitness.model.calls import OutcomeWord, Side
+    from spanwitness.model.calls import DeliveryState, OutcomeWord, Side
     from spanwitness.normalize.attributes import Attributes
     from spanwitness.normalize.stored_messages import History
 
 __all__ = [
     "definitions_of",
+    "delivery_of",
     "is_empty_text",
     "read_chat",
     "read_discovery",
@@ -87,20 +88,25 @@ _EMPTY_TEXTS: Final = frozenset({"", "null", "None", "[]", "{}", '""', "''", "un
 _NO_USAGE: Final = Usage()
 
 
-def read_chat(span: SpanRecord, history: History) -> ChatCall:
+def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) -> ChatCall:
     """Read a model call.
 
     Args:
         span: The span of the call.
         history: What the calls before it hold, so that a repeated history is decoded once.
+        seq: Its position in the trace.
+        step: The protocol step around it.
     """
     get = span.attributes.get
     output = _output_messages(get(gen_ai.OUTPUT_MESSAGES))
     given = get(gen_ai.INPUT_MESSAGES)
     instructions = get(gen_ai.SYSTEM_INSTRUCTIONS)
     messages: StoredMessages | None = None
+    delivered: tuple[Delivery, ...] | None = None
     if is_whole_list(given):
+        given = given if isinstance(given, str) else as_json(given)
         messages = StoredMessages(given, history, instructions)
+        delivered = history.deliveries(given)
     is_cut = (given is not None and messages is None) or (
         output is None and get(gen_ai.OUTPUT_MESSAGES) is not None
     )
@@ -109,8 +115,10 @@ def read_chat(span: SpanRecord, history: History) -> ChatCall:
     return ChatCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
+        seq=seq,
         start_ns=span.start_ns,
         end_ns=span.end_ns,
+        step_span_id=step,
         provider=text(first(span.attributes, PROVIDER)),
         host=text(get(gen_ai.SERVER_ADDRESS)),
         request_model=text(get(gen_ai.REQUEST_MODEL)),
@@ -121,7 +129,7 @@ def read_chat(span: SpanRecord, history: History) -> ChatCall:
         output_format=_format(span.attributes),
         max_tokens=integer(get(gen_ai.REQUEST_MAX_TOKENS)),
         input_messages=messages,
-        delivered=None if messages is None else _delivered(messages),
+        delivered=delivered,
         output_messages=output,
         requested=None if output is None else requests_of(output),
         finish_reasons=reasons,
@@ -136,19 +144,30 @@ def read_chat(span: SpanRecord, history: History) -> ChatCall:
     )
 
 
-def read_tool(span: SpanRecord) -> ToolCall:
-    """Read an execution of a tool."""
+def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool) -> ToolCall:
+    """Read an execution of a tool.
+
+    Args:
+        span: The span of the execution.
+        seq: Its position in the trace.
+        step: The protocol step around it.
+        is_subagent: It handed its work to another agent.
+    """
     get = span.attributes.get
     result = get(gen_ai.TOOL_CALL_RESULT)
     error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
     call_id = text(get(gen_ai.TOOL_CALL_ID))
     is_mcp = get(gen_ai.MCP_METHOD_NAME) is not None
-    side: Side = "mcp" if is_mcp or get(gen_ai.TOOL_TYPE) == "extension" else "client"
+    side: Side = "subagent" if is_subagent else "client"
+    if is_mcp or get(gen_ai.TOOL_TYPE) == "extension":
+        side = "mcp"
     return ToolCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
+        seq=seq,
         start_ns=span.start_ns,
         end_ns=span.end_ns,
+        step_span_id=step,
         name=tool_name_of(span),
         call_id=call_id,
         link="none" if call_id is None else "explicit",
@@ -163,11 +182,12 @@ def read_tool(span: SpanRecord) -> ToolCall:
     )
 
 
-def read_discovery(span: SpanRecord) -> Discovery:
+def read_discovery(span: SpanRecord, seq: int) -> Discovery:
     """Read a listing of tools; the conventions record no names."""
     error = text(span.attributes.get(gen_ai.ERROR_TYPE))
     return Discovery(
         span_id=span.span_id,
+        seq=seq,
         start_ns=span.start_ns,
         server=text(span.attributes.get(gen_ai.SERVER_ADDRESS)),
         error_type=error or ("error" if span.status == "error" else None),
@@ -211,7 +231,7 @@ def definitions_of(value: object) -> tuple[ToolDefinition, ...] | None:
 def _output_messages(value: object) -> tuple[Message, ...] | None:
     if value is None or not is_whole_list(value):
         return None
-    return decode_messages(value)
+    return decode(value)
 
 
 def requests_of(messages: Iterable[Message]) -> tuple[ToolRequest, ...]:
@@ -224,20 +244,12 @@ def requests_of(messages: Iterable[Message]) -> tuple[ToolRequest, ...]:
     )
 
 
-def _delivered(messages: StoredMessages) -> tuple[Delivery, ...]:
-    return tuple(
-        _delivery(part)
-        for message in messages
-        if message.role != "assistant"
-        for part in message.parts
-        if isinstance(part, ToolResultPart)
-    )
-
-
-def _delivery(part: ToolResultPart) -> Delivery:
+def delivery_of(part: ToolResultPart, state: DeliveryState) -> Delivery:
+    """Describe a result that stands in a request."""
     shown = result_text(part)
     return Delivery(
         call_id=part.call_id,
+        state=state,
         part_types=tuple(_part_type(inner) for inner in part.parts),
         size_bytes=len(shown),
         has_binary_text=shown.startswith("data:") and ";base64," in shown[:80],
@@ -255,6 +267,9 @@ def _part_type(part: object) -> str:
 
 def result_text(part: ToolResultPart) -> str:
     """Return the text of a delivered result."""
+    parts = part.parts
+    if len(parts) == 1 and type(parts[0]) is TextPart:
+        return parts[0].text
     return "\n".join(inner.text for inner in part.parts if isinstance(inner, TextPart))
 
 
@@ -297,17 +312,13 @@ def _choice(value: object) -> ToolChoice | None:
 
 def usage_of(attributes: Attributes) -> Usage:
     """Return the tokens of a call."""
-    found = (
-        integer(first(attributes, INPUT_TOKENS)),
-        integer(first(attributes, OUTPUT_TOKENS)),
-        integer(first(attributes, CACHED_TOKENS)),
-        integer(first(attributes, REASONING_TOKENS)),
-    )
-    if found == (None, None, None, None):
+    given = first(attributes, INPUT_TOKENS)
+    produced = first(attributes, OUTPUT_TOKENS)
+    if given is None and produced is None:
         return _NO_USAGE
     return Usage(
-        input_tokens=found[0],
-        output_tokens=found[1],
-        cached_input_tokens=found[2],
-        reasoning_tokens=found[3],
+        input_tokens=integer(given),
+        output_tokens=integer(produced),
+        cached_input_tokens=integer(first(attributes, CACHED_TOKENS)),
+        reasoning_tokens=integer(first(attributes, REASONING_TOKENS)),
     )

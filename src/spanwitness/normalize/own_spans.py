@@ -46,6 +46,7 @@ _OUTCOMES: Final = frozenset({"value", "error", "empty", "cached", "cancelled"})
 _LINKS: Final = frozenset({"explicit", "exact", "identical", "name", "process", "ambiguous"})
 _FORMATS: Final = frozenset({"text", "json_object", "json_schema", "grammar"})
 _CHOICES: Final = frozenset({"auto", "none", "required", "named", "allowed"})
+_TEXT: Final = OutputFormat(kind="text")
 _CONTENT: Final = frozenset({gen_ai.INPUT_MESSAGES, gen_ai.OUTPUT_MESSAGES, own.RESPONSE_SCHEMA})
 
 
@@ -80,24 +81,29 @@ class Deliveries:
         return (*named, *nameless)
 
 
-def read_chat(span: SpanRecord, history: History, deliveries: Deliveries) -> ChatCall:
+def read_chat(
+    span: SpanRecord, history: History, deliveries: Deliveries, seq: int, step: str | None
+) -> ChatCall:
     """Read a model call.
 
     Args:
         span: The span of the call.
         history: What the calls before it hold.
         deliveries: What the calls before it said of delivered results.
+        seq: Its position in the trace.
+        step: The protocol step around it.
     """
     attributes = span.attributes
     get = attributes.get
     output = _messages(get(gen_ai.OUTPUT_MESSAGES), history)
-    cut = texts(get(own.TRUNCATED)) or ()
+    cut = get(own.TRUNCATED)
     return ChatCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
-        seq=integer(get(own.SEQ)),
+        seq=seq,
         start_ns=span.start_ns,
         end_ns=span.end_ns,
+        step_span_id=step,
         dialect="spanwitness",
         wire=_wire(get(own.WIRE)),
         provider=text(get(gen_ai.PROVIDER_NAME)),
@@ -126,27 +132,29 @@ def read_chat(span: SpanRecord, history: History, deliveries: Deliveries) -> Cha
         usage=usage_of(attributes),
         is_streaming=flag(get(gen_ai.REQUEST_STREAM)) or False,
         ending=_ending(get(own.ENDING)),
-        attempts=_attempts(texts(get(own.ATTEMPTS)) or ()),
+        attempts=_attempts(texts(get(own.ATTEMPTS))),
         error_type=text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None),
-        is_truncated=not _CONTENT.isdisjoint(cut),
+        is_truncated=cut is not None and not _CONTENT.isdisjoint(texts(cut) or ()),
     )
 
 
-def read_tool(span: SpanRecord) -> ToolCall:
-    """Read an execution of a tool."""
+def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool) -> ToolCall:
+    """Read an execution of a tool; the arguments are those of `otel_genai.read_tool`."""
     get = span.attributes.get
     result = get(gen_ai.TOOL_CALL_RESULT)
+    cut = get(own.TRUNCATED)
     link = get(own.TOOL_LINK)
     outcome = get(own.TOOL_OUTCOME)
     effect = get(own.TOOL_EFFECT)
-    side = get(own.TOOL_SIDE)
+    side = get(own.TOOL_SIDE, "subagent" if is_subagent else "client")
     chars = integer(get(own.TOOL_RESULT_CHARS))
     return ToolCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
-        seq=integer(get(own.SEQ)),
+        seq=seq,
         start_ns=span.start_ns,
         end_ns=span.end_ns,
+        step_span_id=step,
         name=tool_name_of(span),
         call_id=text(get(gen_ai.TOOL_CALL_ID)),
         link=cast("Literal['exact']", link) if link in _LINKS else "none",
@@ -162,14 +170,14 @@ def read_tool(span: SpanRecord) -> ToolCall:
         has_result=result is not None,
         result_digest=text(get(own.TOOL_RESULT_DIGEST)),
         result_chars=len(result) if chars is None and isinstance(result, str) else chars,
-        is_truncated=gen_ai.TOOL_CALL_RESULT in (texts(get(own.TRUNCATED)) or ()),
+        is_truncated=cut is not None and gen_ai.TOOL_CALL_RESULT in (texts(cut) or ()),
         phase=text(get(own.PHASE)),
         is_phase_violation=flag(get(own.PHASE_VIOLATION)) or False,
         is_refused=flag(get(own.PHASE_REFUSED)) or False,
     )
 
 
-def read_discovery(span: SpanRecord) -> Discovery:
+def read_discovery(span: SpanRecord, seq: int) -> Discovery:
     """Read a listing of tools."""
     get = span.attributes.get
     names = texts(get(own.TOOLS_CONFIGURED))
@@ -181,7 +189,7 @@ def read_discovery(span: SpanRecord) -> Discovery:
         tools = tuple(by_name.get(n) or ToolDefinition(name=n, side="mcp") for n in names)
     return Discovery(
         span_id=span.span_id,
-        seq=integer(get(own.SEQ)),
+        seq=seq,
         start_ns=span.start_ns,
         server=text(get(own.TOOL_SERVER)),
         tools=tools,
@@ -233,6 +241,8 @@ def _format(attributes: Attributes) -> OutputFormat | None:
     kind = attributes.get(own.RESPONSE_FORMAT)
     if kind not in _FORMATS:
         return None
+    if kind == "text":
+        return _TEXT
     schema = decoded(attributes.get(own.RESPONSE_SCHEMA))
     return OutputFormat(
         kind=cast("Literal['text']", kind),
@@ -272,7 +282,10 @@ def _is_same(outline: ToolRequest, call: ToolRequest) -> bool:
     return outline.call_id == call.call_id or call.call_id is None or outline.call_id is None
 
 
-def _attempts(values: tuple[str, ...]) -> tuple[Attempt, ...]:
+@lru_cache(maxsize=256)
+def _attempts(values: tuple[str, ...] | None) -> tuple[Attempt, ...]:
+    if values is None:
+        return ()
     return tuple(
         Attempt(status_code=int(value)) if value.isdecimal() else Attempt(error=value)
         for value in values

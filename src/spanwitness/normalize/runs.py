@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-import msgspec
-
 from spanwitness.model import ChatCall, Discovery, Run, Step, Submission, TextPart, ToolCall
 from spanwitness.normalize import otel_genai, own_spans
 from spanwitness.normalize.boundaries import find_regions
@@ -13,9 +11,10 @@ from spanwitness.normalize.completeness import incomplete_reasons
 from spanwitness.normalize.joins import Joins, fill
 from spanwitness.normalize.own_spans import Deliveries
 from spanwitness.normalize.protocol import read_step, read_submission, root_facts
-from spanwitness.normalize.returned import with_delivery_states
+from spanwitness.normalize.returned import ReturnedResults
 from spanwitness.normalize.stack import stack_of
 from spanwitness.normalize.stored_messages import History
+from spanwitness.normalize.surroundings import Surroundings
 from spanwitness.normalize.tree import SpanTree
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as own
@@ -65,86 +64,64 @@ class _Calls:
         self.discoveries: dict[str, Discovery] = {}
         self.submissions: dict[str, SpanRecord] = {}
         self.places: dict[str, int] = {}
-        self._history = History()
+        self.surroundings = Surroundings(tree, found.roles)
+        self._number()
+        self._read_tools()
+        self._history = History(ReturnedResults(self.tools.values()).judge)
         self._deliveries: dict[object, Deliveries] = {}
         self._read()
         self._join()
 
-    def _read(self) -> None:
-        tree, roles = self.tree, self.found.roles
-        is_counted = _is_counted_once(tree.spans, roles)
-        subagents = self._tools_of_agents()
-        for place, span in enumerate(tree.spans, 1):
+    def _number(self) -> None:
+        spans = self.tree.spans
+        is_counted = _is_counted_once(spans, self.found.roles)
+        for place, span in enumerate(spans, 1):
             seq = span.attributes.get(own.SEQ) if is_counted else place
-            number = seq if isinstance(seq, int) else place
-            self.places[span.span_id] = number
-            role = roles[span.span_id]
-            if role == "chat":
-                self.chats[span.span_id] = self._chat(span, number)
-            elif role == "tool":
-                self.tools[span.span_id] = self._tool(span, number, subagents)
-            elif role == "discovery":
-                self.discoveries[span.span_id] = self._discovery(span, number)
-            elif role == "step":
-                self.steps[span.span_id] = read_step(span, number)
-            if own.SUBMISSION_DIGEST in span.attributes or (
-                role == "step" and span.attributes.get(own.STEP_KIND) == "submit"
-            ):
+            self.places[span.span_id] = seq if isinstance(seq, int) else place
+
+    def _read_tools(self) -> None:
+        found = self.found
+        subagents = self.surroundings.handing_over
+        for span in found.of_role("tool"):
+            id_ = span.span_id
+            read = own_spans.read_tool if found.is_own(span) else otel_genai.read_tool
+            self.tools[id_] = read(
+                span, self.places[id_], self.surroundings.step[id_], is_subagent=id_ in subagents
+            )
+
+    def _read(self) -> None:
+        found, places = self.found, self.places
+        for span in found.of_role("chat"):
+            self.chats[span.span_id] = self._chat(span)
+        for span in found.of_role("step"):
+            self.steps[span.span_id] = read_step(span, places[span.span_id])
+            if span.attributes.get(own.STEP_KIND) == "submit":
                 self.submissions[span.span_id] = span
+        for span in found.of_role("discovery"):
+            listing = own_spans if found.is_own(span) else otel_genai
+            self.discoveries[span.span_id] = listing.read_discovery(span, places[span.span_id])
 
-    def _chat(self, span: SpanRecord, seq: int) -> ChatCall:
-        if self.found.dialects[span.span_id] == "spanwitness":
-            run_id = span.attributes.get(own.RUN_ID)
-            deliveries = self._deliveries.get(run_id)
-            if deliveries is None:
-                deliveries = self._deliveries[run_id] = Deliveries()
-            chat = own_spans.read_chat(span, self._history, deliveries)
-        else:
-            chat = otel_genai.read_chat(span, self._history)
-        return msgspec.structs.replace(chat, seq=seq, step_span_id=self._step_of(span))
+    def _chat(self, span: SpanRecord) -> ChatCall:
+        place, step = self.places[span.span_id], self.surroundings.step[span.span_id]
+        if not self.found.is_own(span):
+            return otel_genai.read_chat(span, self._history, place, step)
+        run_id = span.attributes.get(own.RUN_ID)
+        deliveries = self._deliveries.get(run_id)
+        if deliveries is None:
+            deliveries = self._deliveries[run_id] = Deliveries()
+        return own_spans.read_chat(span, self._history, deliveries, place, step)
 
-    def _tool(self, span: SpanRecord, seq: int, subagents: frozenset[str]) -> ToolCall:
-        is_own = self.found.dialects[span.span_id] == "spanwitness"
-        tool = own_spans.read_tool(span) if is_own else otel_genai.read_tool(span)
-        side = "subagent" if span.span_id in subagents and tool.side == "client" else tool.side
-        return msgspec.structs.replace(tool, seq=seq, side=side, step_span_id=self._step_of(span))
-
-    def _discovery(self, span: SpanRecord, seq: int) -> Discovery:
-        is_own = self.found.dialects[span.span_id] == "spanwitness"
-        found = own_spans.read_discovery(span) if is_own else otel_genai.read_discovery(span)
-        return msgspec.structs.replace(found, seq=seq)
-
-    def _step_of(self, span: SpanRecord) -> str | None:
-        roles = self.found.roles
-        for outer in self.tree.ancestors(span):
-            if roles[outer.span_id] == "step":
-                return outer.span_id
-        return None
-
-    def _tools_of_agents(self) -> frozenset[str]:
-        """Return the tool spans that hand their work to another agent."""
-        roles = self.found.roles
-        found: set[str] = set()
-        for span in self.tree.spans:
-            if roles[span.span_id] != "agent":
-                continue
-            for outer in self.tree.ancestors(span):
-                if roles[outer.span_id] == "agent":
-                    break
-                if roles[outer.span_id] == "tool":
-                    found.add(outer.span_id)
-                    break
-        return frozenset(found)
+    def spans_of(self, region: Region) -> list[SpanRecord]:
+        """Return the spans of a run and of its child runs, in order."""
+        spans = region.all_spans()
+        if len(spans) == len(self.tree.spans):
+            return self.tree.spans
+        places = self.places
+        return sorted(spans, key=lambda span: (places[span.span_id], span.span_id))
 
     def _join(self) -> None:
-        joins = Joins(self.tree, self.found.roles, self.found.dialects)
-        joins.find(
-            {id_: tool.name for id_, tool in self.tools.items()},
-            {id_: tool.side for id_, tool in self.tools.items()},
-            {id_: tool.call_id for id_, tool in self.tools.items() if tool.call_id is not None},
-        )
-        for gone in joins.kept:
-            stays = joins.stays(gone)
+        joins = Joins(self.tree, self.found, self.surroundings, self.tools)
+        for gone, stays in joins.pairs():
             if gone in self.chats:
                 self.chats[stays] = fill(self.chats[stays], self.chats.pop(gone))
             elif gone in self.tools:
@@ -155,17 +132,21 @@ class _Calls:
 
 def _is_counted_once(spans: list[SpanRecord], roles: dict[str, Role]) -> bool:
     """Say whether one count of one run numbers all that matters, so that it is the order."""
-    run_ids = {
-        span.attributes.get(own.RUN_ID) if own.SEQ in span.attributes else None
-        for span in spans
-        if roles[span.span_id] != "other" or own.SEQ in span.attributes
-    }
-    return len(run_ids) == 1 and None not in run_ids
+    run_id: object = None
+    for span in spans:
+        if own.SEQ in span.attributes:
+            found = span.attributes.get(own.RUN_ID)
+            if found is None or (run_id is not None and found != run_id):
+                return False
+            run_id = found
+        elif roles[span.span_id] != "other":
+            return False
+    return run_id is not None
 
 
 def _run(region: Region, calls: _Calls) -> Run:
     found = calls.found
-    spans = sorted(region.all_spans(), key=lambda span: calls.places[span.span_id])
+    spans = calls.spans_of(region)
     ids = [span.span_id for span in spans]
     chats = [calls.chats[id_] for id_ in ids if id_ in calls.chats]
     tools = [calls.tools[id_] for id_ in ids if id_ in calls.tools]
@@ -174,7 +155,6 @@ def _run(region: Region, calls: _Calls) -> Run:
     facts = root_facts(heads or spans[:1])
     submission = _submission(region, ids, calls)
     status, is_cancelled = _status(root), bool(facts.pop("is_cancelled", False))
-    chats = with_delivery_states(chats, tools)
     _add_defaults(facts, region, chats, spans)
     reasons = incomplete_reasons(region, calls.tree, found.roles, found.dialects)
     return Run(

@@ -24,8 +24,13 @@ def stack_of(chats: Sequence[ChatCall]) -> str | None:
     if not chats:
         return None
     parts: set[tuple[str, ...]] = set()
+    last: tuple[object, ...] = ()
     for chat in chats:
         form = chat.output_format
+        same = (chat.provider, chat.request_model, chat.wire, chat.host, form, id(chat.offered))
+        if same == last:
+            continue
+        last = same
         names = None if chat.offered is None else sorted(tool.name for tool in chat.offered)
         parts.add(
             (

@@ -1,57 +1,107 @@
 """Messages of a stored call, decoded when they are first read.
 
-Requests repeat the whole history: the beginning of each is, byte for byte, the request before. So
+Requests repeat the whole history: the beginning of each is, byte for byte, an earlier request. So
 the part that is known already is not decoded again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
+from spanwitness.model import ToolResultPart
 from spanwitness.normalize.messages import decode_instructions, decode_messages
+from spanwitness.normalize.plain_messages import decode_plain
 
 if TYPE_CHECKING:
-    from spanwitness.model import Message
+    from spanwitness.model import Delivery, Message
 
-__all__ = ["History", "StoredMessages", "is_whole_list"]
+__all__ = ["History", "StoredMessages", "decode", "is_whole_list"]
+
+Judge: TypeAlias = Callable[[ToolResultPart], "Delivery"]
+_MAX_KNOWN: Final = 4
+"""Conversations of one trace that may go on side by side."""
 
 
 def is_whole_list(value: object) -> bool:
     """Say whether an attribute holds a whole list, and not one that a length limit cut."""
     if isinstance(value, str):
-        return value[:1] in "[{ \n" and value.rstrip()[-1:] in ("]", "}")
+        return value[:1] in "[{ \n" and value[-4:].rstrip()[-1:] in ("]", "}")
     return isinstance(value, (list, dict))
 
 
+def decode(value: object) -> tuple[Message, ...]:
+    """Decode an attribute that holds messages; the common shape fast, every other one too."""
+    if isinstance(value, str):
+        found = decode_plain(value)
+        if found is not None:
+            return found
+    return decode_messages(value)
+
+
+class _Known:
+    """A list of messages that was decoded, and the results that stand in it."""
+
+    __slots__ = ("deliveries", "messages", "text")
+
+    def __init__(
+        self, text: str, messages: tuple[Message, ...], deliveries: tuple[Delivery, ...]
+    ) -> None:
+        self.text = text
+        self.messages = messages
+        self.deliveries = deliveries
+
+
 class History:
-    """The longest request decoded so far of one trace, to reuse what the next one repeats."""
+    """The requests decoded so far of one trace, to reuse what the next one repeats.
 
-    __slots__ = ("_messages", "_text")
+    Args:
+        judge: Says what is known of a delivered result; `None` = nobody asks.
+    """
 
-    def __init__(self) -> None:
-        self._text = ""
-        self._messages: tuple[Message, ...] = ()
+    __slots__ = ("_judge", "_known")
 
-    def decode(self, text: str) -> tuple[Message, ...]:
+    def __init__(self, judge: Judge | None = None) -> None:
+        self._judge = judge
+        self._known: list[_Known] = []
+
+    def messages(self, text: str) -> tuple[Message, ...]:
         """Decode a list of messages."""
-        known = self._text
-        if len(known) > 2 and text.startswith(known[:-1]):
-            rest = text[len(known) - 1 :]
-            if rest == "]":
-                return self._messages
-            after = rest.lstrip()
-            if after.startswith(","):
-                messages = self._messages + decode_messages(f"[{after[1:]}")
-                self._keep(text, messages)
-                return messages
-        messages = decode_messages(text)
-        self._keep(text, messages)
-        return messages
+        return self._find(text).messages
 
-    def _keep(self, text: str, messages: tuple[Message, ...]) -> None:
+    def deliveries(self, text: str) -> tuple[Delivery, ...]:
+        """Return what is known of the results in a list of messages, in order."""
+        return self._find(text).deliveries
+
+    def _find(self, text: str) -> _Known:
+        for known in self._known:
+            if known.text == text:
+                return known
+            shared = len(known.text) - 1
+            if text.startswith(known.text[:-1]) and text[shared] == ",":
+                fresh = decode(f"[{text[shared + 1 :]}")
+                found = _Known(text, known.messages + fresh, known.deliveries + self._judged(fresh))
+                self._known.remove(known)
+                break
+        else:
+            fresh = decode(text)
+            found = _Known(text, fresh, self._judged(fresh))
         if text.startswith("[{") and text.endswith("}]"):
-            self._text, self._messages = text, messages
+            self._known.insert(0, found)
+            del self._known[_MAX_KNOWN:]
+        return found
+
+    def _judged(self, messages: tuple[Message, ...]) -> tuple[Delivery, ...]:
+        judge = self._judge
+        if judge is None:
+            return ()
+        return tuple(
+            judge(part)
+            for message in messages
+            if message.role != "assistant"
+            for part in message.parts
+            if type(part) is ToolResultPart
+        )
 
 
 class StoredMessages(Sequence["Message"]):
@@ -70,7 +120,7 @@ class StoredMessages(Sequence["Message"]):
         if found is None:
             value = self._value
             if isinstance(value, str):
-                found = self._history.decode(value)
+                found = self._history.messages(value)
             else:
                 found = () if value is None else decode_messages(value)
             if self._instructions is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from spanwitness.model import SpanRecord
 
 __all__ = ["SpanTree"]
-
-_NOT_OF_A_RUN = (own.RULE_ID, own.OUTCOME_SUCCESS)
-"""Spans that speak about a run, and were written after it: verdicts and outcomes."""
 
 
 class SpanTree:
@@ -31,7 +29,7 @@ class SpanTree:
         for span in spans:
             attributes = span.attributes
             if own.RULE_ID in attributes or own.OUTCOME_SUCCESS in attributes:
-                continue
+                continue  # it speaks about a run and was written after it
             if own.LATE_END_OF in attributes:
                 late.append(span)
                 continue
@@ -41,7 +39,10 @@ class SpanTree:
             self._apply_late(span)
         self.depth: dict[str, int] = {}
         self._starts: dict[str, int] = {}
+        self.outermost_first: list[SpanRecord] = []
+        """Every span after its parent."""
         self.spans: list[SpanRecord] = self._ordered()
+        """Every span, in the order of the run."""
 
     def parent(self, span: SpanRecord) -> SpanRecord | None:
         """Return a span's parent; `None` for a root, and when the parent is not in the trace."""
@@ -81,10 +82,16 @@ class SpanTree:
             if span.span_id not in starts:
                 self._place(span)
             has_seq = has_seq or own.SEQ in span.attributes
-        found = sorted(
-            self.by_id.values(),
-            key=lambda s: (starts[s.span_id], depth[s.span_id], s.start_ns, s.span_id),
-        )
+        # A stable order of ids first, so that what is equal in all else does not depend on arrival.
+        keyed = [
+            (starts[span.span_id], depth[span.span_id], span.start_ns, span.span_id)
+            for span in self.by_id.values()
+        ]
+        keyed.sort()
+        by_id = self.by_id
+        found = [by_id[key[3]] for key in keyed]
+        keyed.sort(key=_DEPTH)
+        self.outermost_first = [by_id[key[3]] for key in keyed]
         return _by_seq(found) if has_seq else found
 
     def _place(self, span: SpanRecord) -> None:
@@ -103,6 +110,9 @@ class SpanTree:
             start, depth = max(start, each.start_ns), depth + 1
             self._starts[each.span_id] = start
             self.depth[each.span_id] = depth
+
+
+_DEPTH = itemgetter(1)
 
 
 def _by_seq(spans: list[SpanRecord]) -> list[SpanRecord]:
