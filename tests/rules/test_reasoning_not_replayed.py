@@ -30,7 +30,12 @@ def test_a_replayed_part_and_a_turn_without_results_hold() -> None:
 
 
 def test_what_was_not_compared_is_not_assessed() -> None:
-    assert reasoning_not_replayed.check(Facts(loop(None))).word == "not_assessed"
+    foreign = run(
+        chat(calls=[call("read")], dialect="otel_genai"),
+        tool("read", gives="x"),
+        chat("done", dialect="otel_genai"),
+    )
+    assert reasoning_not_replayed.check(Facts(foreign)).word == "not_assessed"
     assert reasoning_not_replayed.check(Facts(incomplete(loop(0)))).word == "not_assessed"
     held = run(
         chat("a", reasoning_lost=3, has_server_state=True),
@@ -41,3 +46,12 @@ def test_what_was_not_compared_is_not_assessed() -> None:
 
 def test_a_single_call_has_no_history_to_lose() -> None:
     assert reasoning_not_replayed.check(Facts(run(chat("a")))).word == "not_applicable"
+
+
+def test_a_watched_client_that_saw_no_signed_reasoning_has_nothing_to_replay() -> None:
+    quiet = run(
+        chat(calls=[call("read")], dialect="spanwitness"),
+        tool("read", gives="x"),
+        chat("done", dialect="spanwitness"),
+    )
+    assert reasoning_not_replayed.check(Facts(quiet)).word == "not_applicable"

@@ -75,8 +75,9 @@ def _headline(run: Run, evaluation: Evaluation) -> Text:
         line.append(" CANNOT TELL ", style="bold black on yellow")
     else:
         line.append(" NO FINDING ", style="bold black on green")
-    line.append(f" {visible(run.name, limit=60)}", style="bold")
-    if run.agent and run.agent != run.name:
+    name = run.workflow or run.agent or run.name
+    line.append(f" {visible(name, limit=60)}", style="bold")
+    if run.agent and run.agent != name:
         line.append(f"  agent {visible(run.agent, limit=60)}")
     line.append(f"  trace {visible(run.trace_id, limit=32)}", style="dim")
     if evaluation.contract:
