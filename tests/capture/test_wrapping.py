@@ -14,14 +14,14 @@ import typing
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
+from tests.capture.decorated import Adder, add_three, double
+from tests.capture.recording import current_span_name, watching
 
 from spanwitness.capture import spans
 from spanwitness.capture.agent import agent
 from spanwitness.capture.step import step
 from spanwitness.capture.tool import tool
 from spanwitness.errors import SettingsError
-from tests.capture.decorated import Adder, add_three, double
-from tests.capture.witnessing import current_span_name, watching
 
 DECORATORS = {"tool": tool, "step": step, "agent": agent}
 
@@ -368,9 +368,7 @@ def test_schema_builders_of_frameworks_see_the_bare_function():
 
     def function_tool(function):
         hints = typing.get_type_hints(function)
-        properties = {
-            name: hints[name].__name__ for name in inspect.signature(function).parameters
-        }
+        properties = {name: hints[name].__name__ for name in inspect.signature(function).parameters}
         return {"name": function.__name__, "properties": properties, "call": function}
 
     def search(query: str, limit: int = 5) -> list[str]:

@@ -102,7 +102,7 @@ class _Options:
                     attributes[own.TOOLS_CONFIGURED] = list(self.tools)
                 if self.max_turns is not None:
                     attributes[own.MAX_TURNS] = self.max_turns
-                call = _AgentCall(self, name, attributes)
+                call = _AgentCall(self, name, spans.cleaned(attributes))
                 call.put(own.RUN_INPUT, bind.given(args, kwargs))
                 call.resume()
             return call

@@ -50,4 +50,6 @@ def record_outcome(
             attributes[own.ITEM_ID] = item_id
         if run_id is not None:
             attributes[own.RUN_ID] = run_id
-        spans.start(_SPAN_NAME, attributes=attributes, state=None, parent=Context()).end()
+        spans.start(
+            _SPAN_NAME, attributes=spans.cleaned(attributes), state=None, parent=Context()
+        ).end()

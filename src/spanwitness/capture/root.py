@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
@@ -61,6 +62,9 @@ def tool_names(tools: Iterable[object] | None) -> list[str] | None:
     return [_tool_name(tool) for tool in tools]
 
 
+_NAMES: Final = ("__spanwitness_name__", "name", "__name__")
+
+
 def _tool_name(tool: object) -> str:
     if isinstance(tool, str):
         return tool
@@ -68,7 +72,10 @@ def _tool_name(tool: object) -> str:
         function = tool.get("function")
         found = function.get("name") if isinstance(function, dict) else tool.get("name")
     else:
-        found = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+        while isinstance(tool, functools.partial):
+            tool = tool.func
+        names = (getattr(tool, name, None) for name in _NAMES)
+        found = next((name for name in names if isinstance(name, str)), None)
     if not isinstance(found, str):
         raise SettingsError(f"a configured tool needs a name: {type(tool).__qualname__!r} has none")
     return found

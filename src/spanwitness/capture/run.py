@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from spanwitness.capture.content import ContentMode, ContentPolicy
-    from spanwitness.capture.spans import Attributes
     from spanwitness.model import Claim
     from spanwitness.model.run import StepKind
 
@@ -84,7 +83,7 @@ class run:  # noqa: N801  reads as a statement
         state.configured = configured or []
         self._input = input
         self.id = state.run_id
-        self._attributes = _present(
+        self._attributes = spans.cleaned(
             {
                 gen_ai.OPERATION_NAME: gen_ai.INVOKE_WORKFLOW,
                 gen_ai.WORKFLOW_NAME: name,
@@ -171,7 +170,7 @@ class run:  # noqa: N801  reads as a statement
             return
         with guard("capture.run.set"):
             root.handle.set(
-                _present(
+                spans.cleaned(
                     {
                         own.TURNS: turns,
                         own.MAX_TURNS: max_turns,
@@ -209,7 +208,3 @@ class run:  # noqa: N801  reads as a statement
             SettingsError: The kind is not known, or a tool has no name.
         """
         return step_scope(name, kind=kind, tools=tools, inputs=inputs, operation=operation)
-
-
-def _present(attributes: dict[str, object]) -> Attributes:
-    return {key: value for key, value in attributes.items() if value is not None}  # type: ignore[misc]

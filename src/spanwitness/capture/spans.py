@@ -14,6 +14,7 @@ import random
 import traceback
 from contextvars import ContextVar
 from time import monotonic_ns, time_ns
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from opentelemetry import context as otel_context
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Handle",
     "attribute_limit",
+    "cleaned",
     "current_handle",
     "current_span_id",
     "end_open",
@@ -167,6 +169,8 @@ class Handle:
     is_ended: bool = False
     events: tuple[SpanEvent, ...] = ()
     """Kept in an unsampled run only."""
+    late: Mapping[str, AttributeValue] = MappingProxyType({})
+    """Attributes that came after somebody else had ended the span."""
     held: dict[str, object] | None = None
     """The attributes of the OTel span, where they may be written at once; see `write`."""
 
@@ -256,6 +260,8 @@ class Handle:
             with _end_guard:
                 if self.otel.is_recording():  # type: ignore[union-attr]
                     self.otel.set_attributes(attributes)  # type: ignore[union-attr]
+                else:
+                    self.late = {**self.late, **attributes}
         elif self.state is not None:
             self.attributes.update(attributes)
 
@@ -268,7 +274,8 @@ class Handle:
         at = self.now_ns()
         if self.is_recording:
             with _end_guard:
-                self.otel.add_event(clean(name), attributes, at)  # type: ignore[union-attr]
+                if self.otel.is_recording():  # type: ignore[union-attr]
+                    self.otel.add_event(clean(name), attributes, at)  # type: ignore[union-attr]
         elif self.state is not None:
             self.events = (*self.events, SpanEvent(name=name, time_ns=at, attributes=attributes))  # type: ignore[arg-type]
 
@@ -328,6 +335,8 @@ class Handle:
         self.status = status
         if self.is_recording:
             with _end_guard:
+                if not self.otel.is_recording():  # type: ignore[union-attr]
+                    return
                 text = clean(description) if status == "error" else None
                 self.otel.set_status(Status(_STATUS[status], text))  # type: ignore[union-attr]
 
@@ -395,14 +404,15 @@ class Handle:
         tracer = _tracer or _resolve()
         link = Link(self.otel.get_span_context())  # type: ignore[union-attr]
         late = tracer.start_span(f"{self.name} (late end)", self.context, links=[link])
-        late.set_attributes({**attributes, spanwitness.LATE_END_OF: self.span_id})
+        told = {**self.late, **attributes, spanwitness.LATE_END_OF: self.span_id}
+        late.set_attributes(told)
         if self.status == "error":
             late.set_status(Status(StatusCode.ERROR))
         late.end()
 
 
 def _held(otel: Span) -> dict[str, object] | None:
-    """Return the dict in which the SDK keeps a span's attributes, or `None` when it may not be used.
+    """Return the dict in which the SDK keeps a span's attributes; `None`: it may not be used.
 
     Not with a cap on length or a low cap on count, which the SDK must apply, and not with an SDK
     whose insides have changed.
@@ -414,6 +424,19 @@ def _held(otel: Span) -> dict[str, object] | None:
         return None
     held = bounded.__dict__.get("_dict")
     return held if type(held) is dict else None
+
+
+def cleaned(attributes: Mapping[str, AttributeValue | None]) -> Attributes:
+    """Return the attributes that are not `None`, with texts that UTF-8 can hold."""
+    out: Attributes = {}
+    for key, value in attributes.items():
+        if isinstance(value, str):
+            out[key] = clean(value)
+        elif isinstance(value, list):
+            out[key] = [clean(item) if isinstance(item, str) else item for item in value]
+        elif value is not None:
+            out[key] = value
+    return out
 
 
 def keep_record(state: RunState, record: SpanRecord | Callable[[RunState], SpanRecord]) -> None:

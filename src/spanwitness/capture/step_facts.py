@@ -41,7 +41,7 @@ class Step:
         self._policy: ContentPolicy = defaults.policy() if state is None else state.policy
         self._operations: set[str] = set()
         self._handle: Handle = spans.start(
-            f"{_SPAN_NAME} {name}", attributes=attributes, state=state
+            f"{_SPAN_NAME} {name}", attributes=spans.cleaned(attributes), state=state
         )
 
     def set(  # noqa: PLR0913  facts by name

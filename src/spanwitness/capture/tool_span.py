@@ -99,7 +99,7 @@ class TracedTool:
             start[own.TOOL_EVIDENCE] = options.evidence
         if options.server is not None:
             start[own.TOOL_SERVER] = options.server
-        self.start = start
+        self.start = spans.cleaned(start)
 
     def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Call | None:
         """Start one call and make it current; `None` when nothing can be recorded of it.

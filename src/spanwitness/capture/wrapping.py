@@ -193,6 +193,9 @@ def _wrap_function(
     wrapper: Any = kind(body or function, begin)
     functools.update_wrapper(wrapper, function)
     wrapper.__spanwitness__ = decorator
+    offered_name = getattr(getattr(begin, "__self__", None), "name", None)
+    if offered_name is not None:
+        wrapper.__spanwitness_name__ = offered_name
     # For those who ask without following `__wrapped__`, such as `inspect.getfullargspec`.
     with contextlib.suppress(TypeError, ValueError):
         wrapper.__signature__ = inspect.signature(function)
@@ -387,6 +390,7 @@ def _wrap_object(target: Callable[..., Any], make: Make, decorator: str) -> Call
     kind = type(type(target).__name__, (CallableProxy,), {"__call__": call})
     proxy: Any = kind()
     proxy.__wrapped__ = target
+    proxy.__spanwitness_name__ = getattr(call, "__spanwitness_name__", None)
     proxy._make = make
     proxy._decorator = decorator
     with contextlib.suppress(TypeError, ValueError):
