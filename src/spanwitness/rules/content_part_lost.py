@@ -29,7 +29,9 @@ def content_part_lost(facts: Facts) -> Outcome:
     Can be wrong: A harness that turns an image into a description on purpose is reported.
     """
     unknown = not facts.knows_deliveries
-    for arrivals in facts.deliveries.values():
+    for call_id, arrivals in facts.deliveries.items():
+        if _is_surely_text(facts, call_id, arrivals):
+            continue
         reasons = [_lost(facts, arrival) for arrival in arrivals]
         if "" in reasons:
             continue
@@ -44,6 +46,15 @@ def content_part_lost(facts: Facts) -> Outcome:
     if unknown:
         return not_assessed("which parts the tools returned was not seen")
     return facts.nothing_found if facts.deliveries else facts.no_subject
+
+
+def _is_surely_text(facts: Facts, call_id: str, arrivals: list[Arrival]) -> bool:
+    """The common case, told apart cheaply: the tool returned a text, and a text arrived."""
+    execution = facts.execution_of.get(call_id)
+    if execution is None or not isinstance(execution.result, str):
+        return False
+    delivery = arrivals[0].delivery
+    return delivery.returned_part_types in (None, ("text",)) and not delivery.has_binary_text
 
 
 def _lost(facts: Facts, arrival: Arrival) -> str | None:

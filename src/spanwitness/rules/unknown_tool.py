@@ -33,6 +33,11 @@ def unknown_tool(facts: Facts) -> Outcome:
             unknown = "which calls the replies asked for is not recorded"
         if not chat.requested:
             continue
+        if chat.offered and index_of(chat.offered).names.issuperset(
+            [call.name for call in chat.requested]
+        ):
+            n_judged += 1
+            continue
         calls = [c for c in chat.requested if c.source == "structured" and c.side == "client"]
         if not calls:
             continue
