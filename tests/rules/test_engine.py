@@ -24,6 +24,7 @@ from spanwitness.rules.builtin import CLAUSE_RULES, RULES
 from spanwitness.rules.causes import CAUSES, explain
 from spanwitness.rules.engine import evaluate
 from spanwitness.rules.facts import Facts
+from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import HOLDS, rule, violated
 from spanwitness.rules.subjects import ALL, OFFERS, subjects_of
 
@@ -282,3 +283,29 @@ def test_content_off_never_turns_a_violation_into_holds():
     words = {v.rule: v.verdict for v in evaluate(without_content(BYPASS)).verdicts}
     assert words["output_constraint_bypass"] == "not_assessed"
     assert words["tool_bypass"] == "not_assessed"
+
+
+def test_where_calls_are_not_recorded_no_rule_says_that_no_tool_ran():
+    unseen = dict.fromkeys(["requested", "delivered", "offers", "format", "choice"])
+    unseen["dialect"] = "otel_genai"
+    of = without_content(run(chat("250 mA", **unseen), dialects=("otel_genai",)))
+    words = {v.rule: v.verdict for v in evaluate(of).verdicts}
+    about_executions = {
+        "empty_result_answered", "error_as_answer", "repeated_call", "result_not_delivered",
+        "served_from_cache", "tool_error_swallowed",
+    }  # fmt: skip
+    assert {words[rule] for rule in about_executions} == {"not_assessed"}
+    assert {words[rule] for rule in _MINE - {"discovery_failed", "tools_withheld"}} == {
+        "not_assessed"
+    }
+
+
+def test_lists_of_tools_are_indexed_once_and_never_mixed_up():
+    first, second = (offer("a"),), (offer("b", x="string"),)
+    assert index_of(first) is index_of(first)
+    assert index_of(first).names == {"a"}
+    assert set(index_of(second).schemas) == {"b"}
+    assert index_of(None) is index_of(())
+    for n in range(2_000):
+        assert index_of((offer(f"tool_{n}"),)).names == {f"tool_{n}"}
+    assert index_of(first).names == {"a"}

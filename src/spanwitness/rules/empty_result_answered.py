@@ -39,7 +39,7 @@ def empty_result_answered(facts: Facts) -> Outcome:
         words of absence is missed.
     """
     if not facts.executions:
-        return facts.no_subject
+        return facts.no_execution
     empty = [e for e in facts.executions if _is_empty(e) and _may_read(facts, e)]
     if not empty:
         if facts.has_unknown_outcome:

@@ -29,7 +29,7 @@ def error_as_answer(facts: Facts) -> Outcome:
     Can be wrong: A model that repeats an error word for word, on purpose, is reported.
     """
     if not facts.executions:
-        return facts.no_subject
+        return facts.no_execution
     failed = facts.failures
     if not failed or not facts.stands_as_success:
         if facts.has_unknown_outcome:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
 import msgspec
 
-from spanwitness.rules import tool_names, wording
+from spanwitness.rules import tool_names
+from spanwitness.rules.due import Due, due
 from spanwitness.rules.failures import is_failure
 from spanwitness.rules.offers import Offers, index_of
 from spanwitness.rules.replies import accepted_replies, reply_texts
@@ -105,6 +106,13 @@ class Facts:
     def no_subject(self) -> Outcome:
         """What a rule says whose subject does not occur in what the trace shows."""
         return NOT_APPLICABLE if self.run.is_complete else self.incomplete
+
+    @fact
+    def no_execution(self) -> Outcome:
+        """What a rule about executions says where the trace shows none."""
+        if self.knows_requests and self.knows_deliveries:
+            return self.no_subject
+        return not_assessed("whether tools were executed is not recorded")
 
     @fact
     def incomplete(self) -> Outcome:
@@ -322,15 +330,7 @@ class Facts:
     @fact
     def due(self) -> Due:
         """Whether tools were due in this run, and why."""
-        return _due(self)
-
-
-class Due(msgspec.Struct, frozen=True, gc=False):
-    """Whether tools were due."""
-
-    word: Literal["yes", "no", "unknown"]
-    reason: str = ""
-    """Why they were due, or why it is not known (a clause that completes a sentence)."""
+        return due(self)
 
 
 def is_reply(chat: ChatCall) -> bool:
@@ -390,33 +390,3 @@ def _answer_text(facts: Facts) -> str | None:
             if call.name in facts.output_tools and call.arguments is not None:
                 return json.dumps(call.arguments, default=str)
     return None
-
-
-def _due(facts: Facts) -> Due:
-    for contract in facts.contracts_in_force:
-        if contract.makes_tools_due:
-            return Due("yes", f"the contract {contract.name} asks for them")
-    for chat in facts.offering:
-        choice = chat.tool_choice
-        if choice is None:
-            continue
-        if choice.mode == "required" and all(facts.is_evidence(t) for t in chat.offered or ()):
-            return Due("yes", "the tool choice required one")
-        if choice.mode == "named" and not facts.output_tools.issuperset(choice.names):
-            return Due("yes", f"the tool choice named {choice.names[0]}")
-    return _due_by_citation(facts)
-
-
-def _due_by_citation(facts: Facts) -> Due:
-    unknown = ""
-    for chat in facts.replies:
-        said = facts.stated(chat)
-        if said.cited:
-            return Due("yes", f"the answer cites a {said.cited[0]} that no input holds")
-        texts = reply_texts(chat)
-        if texts is None or said.cited is None:
-            unknown = said.reason or "the reply was not recorded"
-        for text in texts or ():
-            if wording.reports_look_up(text) or wording.reports_tool_output(text):
-                return Due("yes", "the answer reports a look-up that never happened")
-    return Due("unknown", unknown) if unknown else Due("no")

@@ -34,7 +34,7 @@ def repeated_call(facts: Facts) -> Outcome:
     """
     ran = [e for e in facts.executions if e.how != "cache" and e.outcome != "cached"]
     if len(ran) < 2:
-        return facts.nothing_found if facts.executions else facts.no_subject
+        return facts.nothing_found if facts.executions else facts.no_execution
     if len({e.tool for e in ran}) == len(ran):
         return facts.nothing_found
     keys = [arguments_key(e) for e in ran]

@@ -59,7 +59,9 @@ def result_not_delivered(facts: Facts) -> Outcome:
         return _violated(lost) if facts.run.is_complete else facts.incomplete
     if unknown:
         return not_assessed(unknown)
-    return facts.nothing_found if n_judged else facts.no_subject
+    if n_judged:
+        return facts.nothing_found
+    return facts.no_subject if facts.executions else facts.no_execution
 
 
 def _later(facts: Facts, request: Request, execution: Execution) -> list[ChatCall]:

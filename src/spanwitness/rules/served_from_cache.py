@@ -31,7 +31,7 @@ def served_from_cache(facts: Facts) -> Outcome:
     decorated = {e.tool for e in executions if e.how == "span"}
     served = [at for at, e in enumerate(executions) if _is_served(e, decorated)]
     if not served:
-        return facts.nothing_found if executions else facts.no_subject
+        return facts.nothing_found if executions else facts.no_execution
     unknown = ""
     for at in served:
         origin = _origin(executions, at)

@@ -30,7 +30,7 @@ def tool_error_swallowed(facts: Facts) -> Outcome:
         fallback for a read.
     """
     if not facts.executions:
-        return facts.no_subject
+        return facts.no_execution
     failed = [e for e in facts.failures if e.tool not in facts.output_tools]
     if not failed:
         if facts.has_unknown_outcome:
