@@ -33,12 +33,19 @@ build/bench-venv/.done: pyproject.toml
 	build/bench-venv/bin/python -m pip install --quiet -e '.[demo]' --group bench
 	touch $@
 
+# Older majors of the SDKs, on httpx instead of httpx2: the transparency tests run over both.
+build/legacy/.done: tests/transparency/legacy-requirements.txt | $(VENV)/.test
+	rm -rf build/legacy
+	$(BIN)/python -m pip install --quiet --no-deps --target build/legacy -r $<
+	touch $@
+
 setup: $(VENV)/.lint  ## install everything a contributor needs
 
 demo: $(VENV)/.demo  ## the founding story, end to end, on this machine
 	$(BIN)/spanwitness demo
 
-test: $(VENV)/.test  ## all tests that need no outside server
+test: $(VENV)/.test build/legacy/.done  ## all tests that need no outside server
+	PYTHONPATH=build/legacy $(BIN)/python -m pytest -q tests/transparency
 	$(BIN)/python -m pytest -m "not e2e" -n auto
 
 check: format lint types layers test  ## everything that must be green before a commit
