@@ -206,10 +206,10 @@ async def test_an_async_stream_ends_its_span_once_however_it_is_left(how):
 
 
 async def test_a_call_cancelled_before_its_response_is_recorded_as_cancelled():
-    with ScriptedProvider([reply(text("late"), delay_s=0.3)]) as provider, watching() as seen:
+    with ScriptedProvider([reply(text("late"), delay_s=5.0)]) as provider, watching() as seen:
         client = wrap_client(AsyncOpenAI(base_url=provider.openai_url, api_key="sk-canary-key"))
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with asyncio.timeout(1.0):
                 await client.chat.completions.create(**ASK)
         (chat,) = seen.chats
         await client.close()

@@ -149,7 +149,7 @@ async def a_raw(c: AsyncAnthropic) -> object:
 
 async def a_cancelled(c: AsyncAnthropic) -> object:
     task = asyncio.ensure_future(a_stream(c))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(1.0)
     task.cancel("enough")
     try:
         await task
@@ -166,7 +166,7 @@ ASYNC: list[tuple[Callable[[AsyncAnthropic], Any], list[Any]]] = [
     (a_stream, [reply(text("a peer that dies"), dies_after=3)]),
     (a_helper, SCRIPT),
     (a_raw, SCRIPT),
-    (a_cancelled, [reply(text("one two three four"), delay_s=0.04)]),
+    (a_cancelled, [reply(text("one two three four"), delay_s=1.5)]),
 ]
 
 
