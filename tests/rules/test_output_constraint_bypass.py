@@ -81,11 +81,16 @@ HOLDS = {
     "an earlier request had no constraint": run(
         chat("It is 41.5.", offers=TOOLS), chat({"total": 41.5}, offers=TOOLS, format=INVOICE)
     ),
-    "counted when the call was made: all seen": without_content(
-        constrained({"total": 41.5}, n_values=1, n_values_unseen=0)
-    ),
 }
 OTHERWISE = {
+    "all values counted and seen, names not": (
+        without_content(constrained({"total": 41.5}, n_values=1, n_values_unseen=0)),
+        "not_assessed",
+    ),
+    "no values counted: it may be an empty form": (
+        without_content(constrained({}, n_values=0, n_values_unseen=0)),
+        "not_assessed",
+    ),
     "no schema": (run(chat("41.5", offers=TOOLS)), "not_applicable"),
     "no tools": (run(chat({"total": 41.5}, format=INVOICE)), "not_applicable"),
     "only a submission tool": (

@@ -29,7 +29,8 @@ def output_constraint_bypass(facts: Facts) -> Outcome:
     Needs: Offered tools and the output form of each request, calls of each reply; the messages, or
         the counts of values that were taken when the call was made.
     Not assessed when: One of these is not recorded, the input holds parts that cannot be read (an
-        image, a file id, state kept by the provider), or the trace has a hole.
+        image, a file id, state kept by the provider), or the trace has a hole. Counts alone show no
+        names (`repo_1`) and no empty form, so that without the answer it never says `holds`.
     Can be wrong: Values that the model rightly knows or derived by calculation are unseen as well;
         a value that stands in the input by chance hides an invented one.
     """
@@ -65,6 +66,8 @@ def _judge(facts: Facts, offering: tuple[ChatCall, ...]) -> Outcome:
             is_empty |= said.is_empty_form
         elif said.n_unseen is None:
             unknown = said.reason
+        elif said.is_counted_only:
+            unknown = "the answer was not recorded: whether it states a name, or is an empty form"
     if not facts.run.is_complete:
         return facts.incomplete
     if not guilty:

@@ -55,6 +55,8 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of sources it cites that no input holds (`page`, `quote`); `None` = not known."""
     is_empty_form: bool = False
     """JSON without any content: it says that nothing was found, without a look."""
+    is_counted_only: bool = False
+    """The reply was not recorded, only its values counted: names and empty forms were not seen."""
     reason: str = ""
     """Why something is not known (one sentence)."""
 
@@ -158,13 +160,14 @@ def _hidden(chat: ChatCall) -> str | None:
 
 def _from_counts(chat: ChatCall, hidden: str | None) -> Stated:
     if chat.n_values == 0:
-        return Stated(n_values=0, n_unseen=0, cited=())
+        return Stated(n_values=0, n_unseen=0, cited=(), is_counted_only=True)
     if hidden is not None or chat.n_values_unseen is None:
         return Stated(n_values=chat.n_values, reason=hidden or "the reply was not recorded")
     return Stated(
         n_values=chat.n_values,
         n_unseen=chat.n_values_unseen,
         cited=() if chat.n_values_unseen == 0 else None,
+        is_counted_only=True,
         reason="" if chat.n_values_unseen == 0 else "the reply was not recorded",
     )
 
