@@ -46,10 +46,12 @@ _DENIES_TOOLS = re.compile(
     re.IGNORECASE,
 )
 _TRANSCRIPT = re.compile(
-    r"^\s*(?:\**)Action(?:\**)\s*:\s*`?(?P<tool>[\w.\- ]+?)`?\s*(?:\(|$)[\s\S]{0,4000}?"
-    r"^\s*(?:\**)Observation(?:\**)\s*:\s*\S",
+    r"^\s*\**(?:Action\**\s*:\s*`?(?P<tool>[\w.\- ]+?)`?\s*(?:\(|$)|"
+    r"(?P<seen>Observation)\**\s*:\s*\S)",
     re.IGNORECASE | re.MULTILINE,
 )
+_TRANSCRIPT_SPAN = 4000
+"""Most characters between an action and its observation."""
 _RESULT_BLOCK = re.compile(
     r"<(?P<tag>tool_response|tool_result|tool_results|function_results?|function_response|"
     r"tool_output|observation)>\s*\S",
@@ -143,8 +145,13 @@ def transcript_tool(text: str) -> str | None:
     """Return the tool whose observation a reply wrote itself (`Action: ... Observation: ...`)."""
     if "bservation" not in text and "OBSERVATION" not in text:
         return None
-    found = _TRANSCRIPT.search(_without_fences(text, keep_blocks=True))
-    return found["tool"].strip() if found else None
+    action: re.Match[str] | None = None
+    for found in _TRANSCRIPT.finditer(_without_fences(text, keep_blocks=True)):
+        if found["tool"]:
+            action = found
+        elif action is not None and found.start() - action.end() <= _TRANSCRIPT_SPAN:
+            return action["tool"].strip()
+    return None
 
 
 def has_result_block(text: str) -> bool:
