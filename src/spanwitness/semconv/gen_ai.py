@@ -1,8 +1,8 @@
-"""Names of the OTel GenAI and MCP semantic conventions, as of the semantic-conventions-genai main branch
-in November 2026 (spans.yaml 7e7e4e76, events.yaml fecf9e12, mcp/spans.yaml 5c50d346).
+"""Names of the OTel GenAI and MCP semantic conventions, as of November 2026.
 
-Kept here because the constants on the package index are all marked deprecated in favour of that
-repository, which has no release yet.
+From the main branch of semantic-conventions-genai (spans.yaml 7e7e4e76, events.yaml fecf9e12,
+mcp/spans.yaml 5c50d346). Kept here because the constants on the package index are all marked
+deprecated in favour of that repository, which has no release yet.
 """
 
 from __future__ import annotations

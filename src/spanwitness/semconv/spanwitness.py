@@ -1,4 +1,7 @@
-"""Our own attribute names, for what no standard covers. A released name keeps its meaning and type."""
+"""Our own attribute names, for what no standard covers.
+
+A released name keeps its meaning and type. `docs/attributes.md` says the same.
+"""
 
 from __future__ import annotations
 
@@ -228,5 +231,6 @@ TOOL_ARGUMENTS_DIGEST: Final = "spanwitness.tool.arguments.digest"
 TOOL_RESULT_DIGEST: Final = "spanwitness.tool.result.digest"
 """str. Keyed digest of the result, where content is kept in."""
 TOOL_RESULT_CHARS: Final = "spanwitness.tool.result.chars"
+"""int. Length of the result as text."""
 TOOL_ERROR_DIGEST: Final = "spanwitness.tool.error.digest"
 """str. Digest of the error text."""
