@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spanwitness.model import MediaPart, OpaquePart, TextPart, ToolResultPart
@@ -142,6 +142,7 @@ _records = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(_records)
 def test_any_json_writer_delivers_whole(rows: list[dict[str, Any]]) -> None:
     for text in (
@@ -153,6 +154,7 @@ def test_any_json_writer_delivers_whole(rows: list[dict[str, Any]]) -> None:
         assert compare(rows, delivered(text)) == "whole"
 
 
+@settings(deadline=None)
 @given(_records, st.data())
 def test_one_changed_number_is_never_called_whole(
     rows: list[dict[str, Any]], data: st.DataObject

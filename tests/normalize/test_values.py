@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwitness.normalize.values import find_values, unseen
@@ -82,6 +82,7 @@ def test_samples_name_what_is_unseen() -> None:
     assert unseen("no values here", []) == (0, 0, ())
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(11, 10**9), min_size=1, max_size=6, unique=True))
 def test_every_number_of_an_input_is_seen_in_any_layout(numbers: list[int]) -> None:
     answer = json.dumps({"values": numbers})
@@ -94,6 +95,7 @@ def test_every_number_of_an_input_is_seen_in_any_layout(numbers: list[int]) -> N
     assert unseen(answer, ["nothing"]).n_values_unseen == len(numbers)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_read(answer: str, other: str) -> None:
     found = unseen(answer, [other])
