@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import msgspec
+
 from spanwitness.guard import faults
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 Link: TypeAlias = Literal["explicit", "exact", "identical", "name", "process", "ambiguous", "none"]
 
 _MAX_OPEN_CALLS = 1024
+_MAX_RECORDS = 100_000
 _MAX_RETURNED = 256
 _MAX_RETURNED_CHARS = 4_000_000
 
@@ -43,8 +46,7 @@ class OpenCall:
     is_claimed: bool = False
 
 
-@dataclass(slots=True, frozen=True)
-class Returned:
+class Returned(msgspec.Struct, frozen=True):
     """What a tool gave back, held (bounded) until a request delivers it, to be compared there."""
 
     name: str
@@ -57,8 +59,7 @@ class Returned:
     size_chars: int = 0
 
 
-@dataclass(slots=True, frozen=True)
-class CallClaim:
+class CallClaim(msgspec.Struct, frozen=True):
     """The answer to a tool that asks which call it serves."""
 
     call_id: str | None
@@ -195,6 +196,11 @@ class Board:
         """Say whether a model asked for this call on this board."""
         return call_id in self._open
 
+    def name_of(self, call_id: str) -> str | None:
+        """Return the tool that a call of this board was for, as long as it is remembered."""
+        call = self._open.get(call_id)
+        return None if call is None else call.name
+
     def held(self, call_id: str) -> Returned | None:
         """Return what a tool returned for a call, or `None` when it was not seen or is gone."""
         with self._lock:
@@ -316,6 +322,13 @@ class RunState:
     """The root's end has been counted."""
     seq_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     end_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
+
+    def keep(self, record: SpanRecord | Callable[[RunState], SpanRecord]) -> None:
+        """Keep the record of a span of an unsampled run, or what makes it, up to a bound."""
+        if len(self.raw_records) < _MAX_RECORDS:
+            self.raw_records.append(record)
+        else:
+            self.mark_incomplete("spans_lost")
 
     def next_seq(self) -> int:
         """Return the next sequence number of the run: a span starts."""

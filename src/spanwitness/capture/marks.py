@@ -27,9 +27,9 @@ def marks(marked: Iterable[Mark]) -> dict[str, AttributeValue]:
     repaired = [mark.key for mark in items if mark.encoded.is_repaired]
     out: dict[str, AttributeValue] = {}
     if cut:
-        out[spanwitness.TRUNCATED] = [mark.key for mark in cut]
-        out[spanwitness.TRUNCATED_CHARS] = [mark.encoded.chars for mark in cut]
-        out[spanwitness.TRUNCATED_DIGESTS] = [mark.encoded.digest for mark in cut]
+        out[spanwitness.TRUNCATED] = tuple(mark.key for mark in cut)
+        out[spanwitness.TRUNCATED_CHARS] = tuple(mark.encoded.chars for mark in cut)
+        out[spanwitness.TRUNCATED_DIGESTS] = tuple(mark.encoded.digest for mark in cut)
     if repaired:
-        out[spanwitness.REPLACED] = repaired
+        out[spanwitness.REPLACED] = tuple(repaired)
     return out

@@ -7,6 +7,7 @@ import decimal
 import fractions
 import ipaddress
 import pathlib
+import re
 import uuid
 from collections import deque
 from enum import Enum
@@ -23,6 +24,7 @@ _MAX_DEPTH: Final = 48
 _HIDDEN: Final = "[hidden]"
 _MAX_INT_BITS: Final = 4096
 _BIG_INT: Final = 1 << 63
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _SPEAKING: Final[dict[type, Callable[[object], str]]] = {
     datetime.datetime: datetime.datetime.isoformat,  # type: ignore[dict-item]
@@ -54,6 +56,13 @@ def type_name(value: object) -> str:
 def join_surrogates(text: str) -> str:
     """Join surrogate pairs to the character they mean; a lone one becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def clean(text: str) -> str:
+    """Return a text that can be written in UTF-8: lone surrogates become U+FFFD."""
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return text if type(text) is str else str.__str__(text)
+    return join_surrogates(text)
 
 
 class Plainer:

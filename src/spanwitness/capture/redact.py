@@ -29,6 +29,48 @@ _BEARER = re.compile(r"([Bb]earer(?:\s|\\[nrt])+)[A-Za-z0-9._~+/=-]{6,}")
 _PRIVATE = re.compile(_PEM)
 
 
+# A name and what parts it from its value: `name: `, `name=`, `'name': `, `(b'name', `, `\"name\": `.
+_NAME = re.compile(
+    r"""(?x)
+    (?<![A-Za-z0-9_-]) ([A-Za-z0-9_-]{2,64}) (?![A-Za-z0-9_-])
+    (?: \\? ["'] )? \s{0,8} (?: [:=] \s{0,8} | , \s{0,8} (?= b? \\? ["'] ) )
+    """
+)
+_SECRET_NAME = re.compile(
+    r"""(?ix)
+    (?: .* [-_] )?
+    (?: authorization | cookie2? | api[-_]?key | access[-_]?key | secret | password | passwd )
+    (?: [-_] .* )?
+    | .+ [-_] (?: token | auth | key | credentials? )
+    """
+)
+_VALUE = re.compile(
+    r"""(?ix)
+    b? (\\? ["']) .*? \1
+    | (?: (?: bearer | basic | digest | token ) \s+ )? [^\s"',)}\]\\]+
+      (?: ; \s{0,8} [^\s"',;)}\]\\]+ )*
+    """
+)
+
+
+def redact_named(text: str) -> str:
+    """Replace values that stand beside the name of a credential: headers, passwords, tokens.
+
+    For texts of errors, which like to echo a whole request. Not for content, where such a name may
+    be what a document is about.
+    """
+    pieces: list[str] = []
+    done = 0
+    for name in _NAME.finditer(text):
+        if name.start() < done or _SECRET_NAME.fullmatch(name[1]) is None:
+            continue
+        value = _VALUE.match(text, name.end())
+        if value is not None:
+            pieces += (text[done : name.end()], REDACTED)
+            done = value.end()
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
 def redact_secrets(text: str) -> str:
     """Replace what looks like a credential: API keys, bearer tokens, JWTs, private keys.
 

@@ -15,6 +15,9 @@ Outcome: TypeAlias = Literal["value", "error", "empty", "cached", "cancelled"]
 
 _MAX_HELD_CHARS: Final = 65_536
 _CONTAINERS: Final = frozenset({str, list, dict, tuple, set, frozenset, bytes})
+_TEXT: Final = ("text",)
+_TEXTUAL: Final = frozenset({str, int, float, list})
+_NUMBERS: Final = frozenset({int, float, bool})
 _BUILTIN: Final = frozenset({*_CONTAINERS, int, float, bool, type(None)})
 _CANCELS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -22,6 +25,14 @@ _CANCELS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, Genera
 def is_empty(value: object) -> bool:
     """Say whether a result holds nothing: `None`, `""`, `[]`, `{}`; 0 and False are values."""
     return value is None or (type(value) in _CONTAINERS and not value)
+
+
+def is_plain_value(value: object) -> bool:
+    """Say at a glance that a result is a value: not empty, no error; `False` = look closer."""
+    kind = type(value)
+    if kind is dict:
+        return bool(value) and "isError" not in value and "is_error" not in value  # type: ignore[operator]
+    return kind in _BUILTIN and (bool(value) or kind in _NUMBERS)
 
 
 def is_cancel(error: BaseException) -> bool:
@@ -113,15 +124,20 @@ def hold(
 
 def _part_types(value: object) -> tuple[str, ...]:
     """Content-part types of an MCP-like result; plain values are one text part."""
-    fields = value if type(value) is dict else _own_fields(value)
-    parts = fields.get("content") if isinstance(fields, dict) else value
-    if not isinstance(parts, list) or not parts:
-        return ("text",)
-    types = []
+    kind = type(value)
+    parts: object = None
+    if kind is list:
+        parts = value
+    elif kind is dict or kind not in _BUILTIN:
+        fields = value if kind is dict else _own_fields(value)
+        parts = fields.get("content") if isinstance(fields, dict) else None
+    if not isinstance(parts, list) or not parts or type(parts[0]) in _TEXTUAL:
+        return _TEXT
+    types: list[str] = []
     for part in parts[:64]:
         own = part if isinstance(part, dict) else _own_fields(part)
-        kind = own.get("type") if isinstance(own, dict) else None
-        if not isinstance(kind, str):
-            return ("text",)
-        types.append("image" if kind == "image_url" else kind)
+        found = own.get("type") if isinstance(own, dict) else None
+        if not isinstance(found, str):
+            return _TEXT
+        types.append("image" if found == "image_url" else found)
     return tuple(types)

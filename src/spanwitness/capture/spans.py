@@ -7,23 +7,27 @@ everywhere. In an unsampled run no OTel span is made; a structural `SpanRecord` 
 
 from __future__ import annotations
 
-import itertools
-import logging
-import os
-import random
-import traceback
-from contextvars import ContextVar
 from time import monotonic_ns, time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
-from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
+from spanwitness.capture import open_spans
 from spanwitness.capture.content import clean, encode_text, exception_text
+from spanwitness.capture.open_spans import (
+    current_handle,
+    end_open,
+    next_id,
+    open_count,
+    open_handles,
+    structural_parent,
+)
 from spanwitness.capture.plain import type_name
+from spanwitness.capture.process_start import warn_if_not_started
+from spanwitness.capture.span_attributes import cleaned, exception_event, held_attributes
 from spanwitness.guard import guard
 from spanwitness.model import SpanEvent, SpanRecord
 from spanwitness.semconv import gen_ai, spanwitness
@@ -43,28 +47,25 @@ __all__ = [
     "attribute_limit",
     "cleaned",
     "current_handle",
-    "current_span_id",
     "end_open",
     "is_on",
+    "next_id",
     "open_count",
     "provider",
     "set_enabled",
     "start",
+    "structural_parent",
     "use_provider",
 ]
 
 SCOPE: Final = "spanwitness"
-MAX_RECORDS: Final = 100_000
-_MANY: Final = 64
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _STATUS: Final = {"unset": StatusCode.UNSET, "ok": StatusCode.OK, "error": StatusCode.ERROR}
 _EXCEPTION: Final = "exception"
-_TRACE_FRAMES: Final = 20
 
 Kind: TypeAlias = Literal["internal", "client"]
 Attributes: TypeAlias = dict[str, "AttributeValue"]
 
-_log = logging.getLogger("spanwitness")
 _start_guard = guard("capture.spans.start")
 _end_guard = guard("capture.spans.end")
 
@@ -73,13 +74,6 @@ is_on = True
 
 _provider: TracerProvider | None = None
 _tracer: Tracer | None = None
-_open: dict[int, Handle] = {}
-_generation = 0
-"""Counts forks: a child must not end its parent's spans."""
-next_id: Callable[[], int] = itertools.count(random.getrandbits(62)).__next__
-"""Gives the next structural id."""
-structural_parent: ContextVar[int] = ContextVar("spanwitness_parent", default=0)
-"""Id of the current span of an unsampled run; 0 = none."""
 
 
 def use_provider(provider: TracerProvider | None) -> None:
@@ -110,45 +104,17 @@ def attribute_limit() -> int | None:
 def _resolve() -> Tracer:
     global _tracer  # noqa: PLW0603
     if _provider is None:
-        _warn_if_not_started()
+        warn_if_not_started()
         _tracer = otel_trace.get_tracer(SCOPE)
     else:
         _tracer = _provider.get_tracer(SCOPE)
     return _tracer
 
 
-_is_warned = False
-
-
-def _warn_if_not_started() -> None:
-    """Say once in a process that its environment asks for tracing and nothing started it."""
-    global _is_warned  # noqa: PLW0603
-    if _is_warned or not isinstance(
-        otel_trace.get_tracer_provider(), otel_trace.ProxyTracerProvider
-    ):
-        return
-    _is_warned = True
-    with guard("capture.spans.environment"):
-        from spanwitness import settings
-
-        found = settings.read()
-        asked = found.has("OTEL_EXPORTER_OTLP_ENDPOINT") or found.has(
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-        )
-        if not found.is_disabled and (asked or found.content is not None):
-            _log.warning(
-                "spanwitness.not_started: tracing is configured by the environment, but"
-                " spanwitness.configure() was not called in this process (pid %d):"
-                " nothing is recorded here",
-                os.getpid(),
-            )
-
-
 class Handle:
     """A span of ours, or its structural stand-in in an unsampled run.
 
-    Made by `start`. Every method is safe to call at any time and contains faults of the SDK and of
-    other people's span processors.
+    Made by `start`. Every method may be called at any time and contains faults of the SDK.
     """
 
     # Class attributes are the defaults: an instance costs only the fields that it sets.
@@ -178,7 +144,7 @@ class Handle:
         self.name = name
         self.state = state
         self.attributes = attributes
-        self.generation = _generation
+        self.generation = open_spans.generation
         self.start_mono = mono = monotonic_ns()
         if state is None:
             self.start_ns = time_ns()
@@ -198,9 +164,9 @@ class Handle:
             if not state.is_recording:
                 self.structural_id = next_id()
                 self.parent_id = structural_parent.get()
-                _open[id(self)] = self
+                open_handles[id(self)] = self
                 return first
-        _open[id(self)] = self
+        open_handles[id(self)] = self
         name = self.name
         if not name.isascii():
             self.name = name = clean(name)
@@ -213,7 +179,7 @@ class Handle:
             self.before = parent
             if otel.is_recording():
                 self.is_recording = True
-                self.held = _held(otel)
+                self.held = held_attributes(otel)
                 self.context = otel_trace.set_span_in_context(otel, parent)
             elif otel.get_span_context().is_valid:
                 self.context = otel_trace.set_span_in_context(otel, parent)
@@ -230,11 +196,11 @@ class Handle:
             self.parent_id = structural_parent.get()
 
     def write(self, attributes: Attributes) -> None:
-        """Set attributes whose values are `str`, `bool`, `int` or `float`, quickly.
+        """Set attributes of `str`, `bool`, `int`, `float` or tuples of them, quickly.
 
         The SDK checks each value and takes two locks, 2 us a call and 0.6 us a value: a third of
         what a traced call may cost. These values need no check, so they go into its dict, unless
-        the SDK's insides are not what we know, or the user has set limits (`_held`).
+        the SDK's insides are not what we know, or the user has set limits (`held_attributes`).
         """
         if not self.is_recording:
             self.attributes.update(attributes)
@@ -320,7 +286,7 @@ class Handle:
             if is_error:
                 self.mark("error", message.text or kind)
             if self.is_recording and not self._has_exception(kind):
-                self.event(_EXCEPTION, _exception_event(error, kind, message.text, policy))
+                self.event(_EXCEPTION, exception_event(error, kind, message.text, policy))
 
     def _has_exception(self, kind: str) -> bool:
         for event in getattr(self.otel, "events", ()):
@@ -347,10 +313,10 @@ class Handle:
             attributes: The last attributes.
             end_ns: When it ended, by `now_ns`; `None` = now.
         """
-        if self.is_ended or self.generation != _generation:
+        if self.is_ended or self.generation != open_spans.generation:
             return
         self.is_ended = True
-        _open.pop(id(self), None)
+        open_handles.pop(id(self), None)
         state = self.state
         if state is not None:
             next(state.end_counter)
@@ -372,17 +338,16 @@ class Handle:
 
     def finish(self) -> None:
         """End a recording span whose last attributes are written; inside a guard. See `end`."""
-        if self.is_ended or self.generation != _generation:
+        if self.is_ended or self.generation != open_spans.generation:
             return
         self.is_ended = True
-        _open.pop(id(self), None)
+        open_handles.pop(id(self), None)
         if self.state is not None:
             next(self.state.end_counter)
         self.otel.end(self.start_ns + monotonic_ns() - self.start_mono)  # type: ignore[union-attr]
 
     def _keep_record(self, state: RunState, end_ns: int) -> None:
-        keep_record(
-            state,
+        state.keep(
             SpanRecord(
                 trace_id=state.trace_id,
                 span_id=self.span_id,
@@ -404,47 +369,10 @@ class Handle:
         tracer = _tracer or _resolve()
         link = Link(self.otel.get_span_context())  # type: ignore[union-attr]
         late = tracer.start_span(f"{self.name} (late end)", self.context, links=[link])
-        told = {**self.late, **attributes, spanwitness.LATE_END_OF: self.span_id}
-        late.set_attributes(told)
+        late.set_attributes({**self.late, **attributes, spanwitness.LATE_END_OF: self.span_id})
         if self.status == "error":
             late.set_status(Status(StatusCode.ERROR))
         late.end()
-
-
-def _held(otel: Span) -> dict[str, object] | None:
-    """Return the dict in which the SDK keeps a span's attributes; `None`: it may not be used.
-
-    Not with a cap on length or a low cap on count, which the SDK must apply, and not with an SDK
-    whose insides have changed.
-    """
-    bounded = getattr(otel, "_attributes", None)
-    if type(bounded) is not BoundedAttributes or bounded.max_value_len is not None:
-        return None
-    if bounded.maxlen is not None and bounded.maxlen < _MANY:
-        return None
-    held = bounded.__dict__.get("_dict")
-    return held if type(held) is dict else None
-
-
-def cleaned(attributes: Mapping[str, AttributeValue | None]) -> Attributes:
-    """Return the attributes that are not `None`, with texts that UTF-8 can hold."""
-    out: Attributes = {}
-    for key, value in attributes.items():
-        if isinstance(value, str):
-            out[key] = clean(value)
-        elif isinstance(value, list):
-            out[key] = [clean(item) if isinstance(item, str) else item for item in value]
-        elif value is not None:
-            out[key] = value
-    return out
-
-
-def keep_record(state: RunState, record: SpanRecord | Callable[[RunState], SpanRecord]) -> None:
-    """Keep the record of a span of an unsampled run, or what makes it, up to a bound."""
-    if len(state.raw_records) >= MAX_RECORDS:
-        state.mark_incomplete("spans_lost")
-        return
-    state.raw_records.append(record)
 
 
 def start(
@@ -470,72 +398,3 @@ def start(
     with _start_guard:
         handle.write(handle.open(_KINDS[kind], parent))
     return handle
-
-
-def current_span_id(state: RunState | None) -> str | None:
-    """Return the id of the span that is current here, structural ones included."""
-    if state is not None and not state.is_recording:
-        parent = structural_parent.get()
-        return f"{parent:016x}" if parent else None
-    context = otel_trace.get_current_span().get_span_context()
-    return f"{context.span_id:016x}" if context.is_valid else None
-
-
-def current_handle() -> Handle | None:
-    """Return our handle of the span that is current here; `None` when it is not ours."""
-    otel = otel_trace.get_current_span()
-    parent_id = structural_parent.get()
-    for handle in reversed(list(_open.values())):
-        if handle.otel is otel or (parent_id and handle.structural_id == parent_id):
-            return handle
-    return None
-
-
-def end_open() -> int:
-    """End every span that is still open, newest first, marked as unfinished. For process exit.
-
-    Returns:
-        How many there were.
-    """
-    n_open = 0
-    for handle in reversed(list(_open.values())):
-        if handle.is_ended:
-            continue
-        n_open += 1
-        with guard("capture.spans.end_open"):
-            handle.set({spanwitness.UNFINISHED: True})
-            if handle.state is not None:
-                handle.state.mark_incomplete("open_spans")
-            if handle.closer is not None:
-                handle.closer()
-            handle.end()
-    return n_open
-
-
-def open_count() -> int:
-    """Return how many spans of ours are open in this process."""
-    return len(_open)
-
-
-def _exception_event(
-    error: BaseException, kind: str, message: str | None, policy: ContentPolicy
-) -> Attributes:
-    event: Attributes = {"exception.type": kind}
-    if message is not None:
-        event["exception.message"] = message
-        # The frames only: the last line of a formatted exception is its message, given above.
-        frames = "".join(traceback.format_tb(error.__traceback__, limit=-_TRACE_FRAMES))
-        event["exception.stacktrace"] = encode_text(frames, policy).text or ""
-    return event
-
-
-def _forget_after_fork() -> None:
-    """Leave the parent's open spans to the parent, and never give its structural ids again."""
-    global _generation, next_id  # noqa: PLW0603
-    _generation += 1
-    _open.clear()
-    next_id = itertools.count(random.SystemRandom().getrandbits(62)).__next__
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -96,3 +96,4 @@ def mark_cached() -> None:
     handle = spans.current_handle()
     if isinstance(handle, ToolSpan):
         handle.is_cached = True
+        handle.is_special = True

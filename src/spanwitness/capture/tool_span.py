@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from opentelemetry.context import attach
 from opentelemetry.context import get_current as get_context
 
-from spanwitness.capture import defaults, spans
+from spanwitness.capture import defaults, spans, withheld
 from spanwitness.capture.content import (
+    Encoded,
     digest_content,
     encode,
     encode_small,
@@ -23,8 +24,9 @@ from spanwitness.capture.content import (
 )
 from spanwitness.capture.context import NO_CLAIM, CallClaim, claim_anywhere, get_current
 from spanwitness.capture.marks import Mark, marks
-from spanwitness.capture.results import Outcome, hold, is_cancel, is_empty, returned_error
+from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value
 from spanwitness.capture.tool_call import explicit_call
+from spanwitness.capture.tool_outcome import ARGUMENTS, RESULT, Classified, classify, put
 from spanwitness.capture.tool_structure import StructuralCall
 from spanwitness.capture.wrapping import Binder, Call, name_of
 from spanwitness.errors import PhaseError
@@ -35,7 +37,7 @@ from spanwitness.semconv import spanwitness as own
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwitness.capture.content import ContentMode, ContentPolicy, Encoded
+    from spanwitness.capture.content import ContentMode, ContentPolicy
     from spanwitness.capture.context import RunState
     from spanwitness.capture.spans import Attributes
 
@@ -47,8 +49,6 @@ Phase: TypeAlias = Literal["before_submit", "after_submit"]
 _MAX_ITEMS: Final = 10_000
 _ERROR_CHARS: Final = 512
 _TOOL_ERROR: Final = "tool_error"
-_PLAIN_VALUES: Final = frozenset({str, int, float, list, tuple})
-"""Results of these types, when not empty, are values and no errors."""
 _begin_guard = guard("capture.tool.begin")
 _end_guard = guard("capture.tool.end")
 
@@ -83,10 +83,15 @@ class TracedTool:
         self.name = options.name or name_of(named)
         self.span_name = f"{gen_ai.EXECUTE_TOOL} {self.name}"
         self.cache_info = getattr(function, "cache_info", None)
-        self.has_predicates = options.error_when is not None or options.cached_when is not None
+        self.is_special = (
+            options.error_when is not None
+            or options.cached_when is not None
+            or self.cache_info is not None
+        )
         self._bind = bind = Binder(function)
         self._skip = bind.skip
         self._names = bind.names
+        withheld.declare(self.name, options.content)
         self._policy_source: object = None
         self._policy: ContentPolicy | None = None
         start: Attributes = {
@@ -101,7 +106,9 @@ class TracedTool:
             start[own.TOOL_SERVER] = options.server
         self.start = spans.cleaned(start)
 
-    def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Call | None:
+    def begin(  # noqa: C901, PLR0912  the hot path: each call of a function costs a percent
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Call | None:
         """Start one call and make it current; `None` when nothing can be recorded of it.
 
         Raises:
@@ -139,13 +146,15 @@ class TracedTool:
                 if text is not None:
                     first[gen_ai.TOOL_CALL_ARGUMENTS] = text
                 else:
-                    _put(span, first, _ARGUMENTS, encode(given, policy))
+                    put(span, first, ARGUMENTS, encode(given, policy))
             if span.held is not None:
                 span.held.update(first)
             else:
                 span.write(first)
             if self.cache_info is not None:
                 span.cache_before = self.cache_info()
+            if self.is_special:
+                span.is_special = True
             context = span.context
             if context is not None:
                 attach(context)
@@ -238,6 +247,8 @@ class ToolSpan(spans.Handle):
     policy: ContentPolicy | None = None
     cache_before: Any = None
     is_cached: bool = False
+    is_special: bool = False
+    """The result must be looked at: a cache or a predicate decides how it reads."""
     marked: tuple[Mark, ...] = ()
     items: list[object] | None = None
     n_items: int = 0
@@ -265,19 +276,17 @@ class ToolSpan(spans.Handle):
             if policy is None:
                 last: Attributes = {own.TOOL_OUTCOME: self._classify(value).outcome}
             elif (
-                type(value) in _PLAIN_VALUES
-                and value
-                and self.cache_before is None
-                and not self.is_cached
-                and not self.tool.has_predicates
-                and self.claim.call_id is None
+                not self.is_special
+                and is_plain_value(value)
                 and (text := encode_small(value, policy)) is not None
             ):
                 last = {own.TOOL_OUTCOME: "value", gen_ai.TOOL_CALL_RESULT: text}
+                if self.claim.call_id is not None:
+                    self._hold(Encoded(None, len(text)), value, "value")
             else:
                 last = self._result(value, policy)
             if self.marked:
-                self.set(marks(self.marked))
+                self.write(marks(self.marked))
             if self.held is not None and self.otel.is_recording():  # type: ignore[union-attr]
                 self.held.update(last)
                 self.finish()
@@ -289,10 +298,8 @@ class ToolSpan(spans.Handle):
         outcome, error_text = self._classify(value)
         last: Attributes = {own.TOOL_OUTCOME: outcome}
         encoded = encode(value, policy)
-        _put(self, last, _RESULT, encoded)
-        if self.claim.call_id is not None:
-            board = None if self.state is None else self.state.board
-            hold(board, self.claim.call_id, self.tool.name, value, encoded, outcome)
+        put(self, last, RESULT, encoded)
+        self._hold(encoded, value, outcome)
         if error_text is not None:
             last[gen_ai.ERROR_TYPE] = _TOOL_ERROR
             shown = encode_text(error_text, policy, max_chars=_ERROR_CHARS)
@@ -300,6 +307,12 @@ class ToolSpan(spans.Handle):
             if error_text:
                 last[own.TOOL_ERROR_DIGEST] = digest_content(error_text, policy)
         return last
+
+    def _hold(self, encoded: Encoded, value: object, outcome: Outcome) -> None:
+        call_id = self.claim.call_id
+        if call_id is not None:
+            board = None if self.state is None else self.state.board
+            hold(board, call_id, self.tool.name, value, encoded, outcome)
 
     def raised(self, error: BaseException) -> None:
         """Stop being current, record the exception and end."""
@@ -309,15 +322,12 @@ class ToolSpan(spans.Handle):
             cancelled = is_cancel(error)
             self.fail(error, policy, is_error=not isinstance(error, GeneratorExit))
             if self.marked:
-                self.set(marks(self.marked))
+                self.write(marks(self.marked))
             self.write({own.TOOL_OUTCOME: "cancelled" if cancelled else "error"})
             if not cancelled and self.is_recording:
                 text = exception_text(error)
                 self.write({own.TOOL_ERROR_DIGEST: digest_content(text, policy)})
-                if self.claim.call_id is not None:
-                    board = None if self.state is None else self.state.board
-                    encoded = encode_text(text, policy)
-                    hold(board, self.claim.call_id, self.tool.name, text, encoded, "error")
+                self._hold(encode_text(text, policy), text, "error")
         self.end()
 
     def yielded(self, item: object) -> None:
@@ -356,65 +366,3 @@ class ToolSpan(spans.Handle):
 
     def _classify(self, value: object) -> Classified:
         return classify(self.tool, value, self.cache_before, is_cached=self.is_cached)
-
-
-class Classified(NamedTuple):
-    """How a result reads."""
-
-    outcome: Outcome
-    error_text: str | None
-    """Text of a returned error."""
-
-
-def classify(
-    tool: TracedTool,
-    value: object,
-    cache_before: Any,
-    *,
-    is_cached: bool,
-) -> Classified:
-    """Say whether a result is a value, empty, from a cache, or an error that was returned."""
-    options = tool.options
-    text = returned_error(value)
-    if text is None and options.error_when is not None and _says(options.error_when, value):
-        text = value if type(value) is str else ""
-    if text is not None:
-        return Classified("error", text)
-    if is_cached or (options.cached_when is not None and _says(options.cached_when, value)):
-        return Classified("cached", None)
-    if cache_before is not None and tool.cache_info is not None:
-        after = tool.cache_info()
-        if after.misses == cache_before.misses and after.hits > cache_before.hits:
-            return Classified("cached", None)
-    return Classified("empty" if is_empty(value) else "value", None)
-
-
-def _says(predicate: Callable[[Any], bool], value: object) -> bool:
-    """Ask the caller's predicate; one that raises says no, and is counted."""
-    said = False
-    with guard("capture.tool.predicate"):
-        said = bool(predicate(value))
-    return said
-
-
-class _Keys(NamedTuple):
-    text: str
-    digest: str
-    chars: str
-
-
-_ARGUMENTS: Final = _Keys(gen_ai.TOOL_CALL_ARGUMENTS, own.TOOL_ARGUMENTS_DIGEST, "")
-_RESULT: Final = _Keys(gen_ai.TOOL_CALL_RESULT, own.TOOL_RESULT_DIGEST, own.TOOL_RESULT_CHARS)
-
-
-def _put(span: ToolSpan, into: Attributes, keys: _Keys, encoded: Encoded) -> None:
-    """Write a text, or its length and digest; remember what was done to it."""
-    if encoded.text is not None:
-        into[keys.text] = encoded.text
-        if not (encoded.is_truncated or encoded.is_repaired):
-            return
-        span.marked = (*span.marked, Mark(keys.text, encoded))
-    if keys.chars:
-        into[keys.chars] = encoded.chars
-    if encoded.digest:
-        into[keys.digest] = encoded.digest

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from spanwitness.capture import spans
 from spanwitness.capture.content import clean
 from spanwitness.capture.context import NO_CLAIM, CallClaim
 from spanwitness.capture.plain import type_name
-from spanwitness.capture.results import is_cancel
+from spanwitness.capture.results import is_cancel, is_plain_value
+from spanwitness.capture.tool_outcome import classify
 from spanwitness.guard import guard
 from spanwitness.model import SpanRecord
 from spanwitness.semconv import gen_ai
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from spanwitness.model.span import AttributeValue
 
 _guard = guard("capture.tool.structure")
-_PLAIN_VALUES: Final = frozenset({str, int, float, list, tuple})
 
 
 class StructuralCall:
@@ -47,27 +47,16 @@ class StructuralCall:
     def returned(self, value: object) -> None:
         """Note the outcome and end."""
         spans.structural_parent.set(self.parent_id)
-        if (
-            type(value) not in _PLAIN_VALUES
-            or not value
-            or self.tool.has_predicates
-            or self.cache_before is not None
-            or self.is_cached
-        ):
+        if self.tool.is_special or self.is_cached or not is_plain_value(value):
             self._look_at(value)
         self.end_mono = monotonic_ns()
         self.is_ended = True
         state = self.state
         next(state.end_counter)
-        if len(state.raw_records) < spans.MAX_RECORDS:
-            state.raw_records.append(self)
-        else:
-            state.mark_incomplete("spans_lost")
+        state.keep(self)
 
     def _look_at(self, value: object) -> None:
         with _guard:
-            from spanwitness.capture.tool_span import classify
-
             found = classify(self.tool, value, self.cache_before, is_cached=self.is_cached)
             self.outcome = found.outcome
             if found.outcome == "error":

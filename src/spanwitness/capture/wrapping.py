@@ -391,8 +391,7 @@ def _wrap_object(target: Callable[..., Any], make: Make, decorator: str) -> Call
     proxy: Any = kind()
     proxy.__wrapped__ = target
     proxy.__spanwitness_name__ = getattr(call, "__spanwitness_name__", None)
-    proxy._make = make
-    proxy._decorator = decorator
+    proxy.__dict__.update(_make=make, _decorator=decorator)
     with contextlib.suppress(TypeError, ValueError):
         proxy.__signature__ = inspect.signature(target)
     return cast("CallableProxy", proxy)
