@@ -115,7 +115,7 @@ class TraceReader:
             self.notes.append(f"{source.name}: empty")
 
     def _spill(self, spill: Spill, source: Source, document: Document) -> None:
-        if spill.add_raw(source.name, document):
+        if spill.add_raw((source.name, document.line), document.data):
             return
         decoded = decode_document(document.data)
         self._report(source, document.line, decoded.problems, decoded.note)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
 import msgspec
+from msgspec import Raw
 
 from spanwitness.archive.decode import decode_document, decode_raw
 from spanwitness.archive.otlp_json import encode
-from spanwitness.archive.sources import Document
 from spanwitness.errors import TraceFormatError
 
 if TYPE_CHECKING:
@@ -28,11 +28,21 @@ _MAX_DEPTH = 3
 _ID = slice(len('{"traceId":"'), len('{"traceId":"') + 32)
 
 
+Origin: TypeAlias = tuple[str, int]
+"""File and line that a span came from, to name it when it turns out to be unreadable."""
+
+
 class _TraceId(msgspec.Struct, frozen=True, gc=False):
     traceId: str = ""  # noqa: N815  the name in the document
 
 
+class _Line(msgspec.Struct, frozen=True, gc=False):
+    origin: Origin = ("a spilled span", 0)
+
+
 _trace_id = msgspec.json.Decoder(_TraceId)
+_origin = msgspec.json.Decoder(_Line)
+_to_json = msgspec.json.Encoder().encode
 
 
 class Spill:
@@ -41,18 +51,17 @@ class Spill:
     def __init__(self, depth: int = 0) -> None:
         self._depth = depth
         self._folder = tempfile.TemporaryDirectory(prefix="spanwitness-")
-        self._files: list[IO[bytes]] = []
+        self._files: dict[int, IO[bytes]] = {}
         self._buffers: list[list[bytes]] = [[] for _ in range(_N_BUCKETS)]
         self._size = 0
 
-    def add_raw(self, source: str, document: Document) -> bool:
+    def add_raw(self, origin: Origin, document: bytes) -> bool:
         """Add the spans of a document undecoded; False when it has to be decoded to be read."""
-        groups = decode_raw(document.data)
+        groups = decode_raw(document)
         if not groups:
             return False
         for group in groups:
-            self._add_group(group)
-        del source
+            self._add_group(group, origin)
         return True
 
     def add_spans(self, spans: Iterable[SpanRecord]) -> None:
@@ -69,53 +78,59 @@ class Spill:
     ) -> Iterator[list[SpanRecord]]:
         """Yield the spans of one trace after the other."""
         self._flush()
-        for written in self._files:
+        for written in self._files.values():
             size = written.tell()
-            file = Path(written.name).open("rb", buffering=1 << 18)  # noqa: SIM115  closed below
             if size > 2 * held_bytes and self._depth < _MAX_DEPTH:
-                yield from self._split_again(file, held_bytes, problems)
+                yield from self._split_again(written, held_bytes, problems)
                 continue
             traces: dict[str, list[SpanRecord]] = {}
-            for line in file:
+            for line in _lines(written):
                 decoded = decode_document(line)
                 for span in decoded.spans:
                     traces.setdefault(span.trace_id, []).append(span)
-                problems.extend(TraceFormatError(p, path=file.name) for p in decoded.problems)
+                if decoded.problems:
+                    path, number = _origin.decode(line).origin
+                    problems += [
+                        TraceFormatError(problem, path=path, line=number)
+                        for problem in decoded.problems
+                    ]
             written.truncate(0)
             while traces:
                 yield traces.pop(next(iter(traces)))
 
     def close(self) -> None:
         """Remove the temporary files."""
-        for file in self._files:
+        for file in self._files.values():
             file.close()
         self._folder.cleanup()
 
     def _split_again(
-        self, file: IO[bytes], held_bytes: int, problems: list[TraceFormatError]
+        self, written: IO[bytes], held_bytes: int, problems: list[TraceFormatError]
     ) -> Iterator[list[SpanRecord]]:
         inner = Spill(self._depth + 1)
         try:
-            for number, line in enumerate(file, 1):
-                if not inner.add_raw(file.name, Document(number, line, 0)):
+            for line in _lines(written):
+                if not inner.add_raw(_origin.decode(line).origin, line):
                     inner.add_spans(decode_document(line).spans)
+            written.truncate(0)
             yield from inner.traces(held_bytes, problems)
         finally:
             inner.close()
 
-    def _add_group(self, group: RawResourceSpans) -> None:
+    def _add_group(self, group: RawResourceSpans, origin: Origin) -> None:
         resource = bytes(group.resource) or b"{}"
+        said = _to_json(origin)
         for scoped in (*group.scope_spans, *group.library_spans):
             scope = bytes(scoped.scope) or bytes(scoped.instrumentation_library) or b"{}"
-            buckets: dict[int, list[bytes]] = {}
+            buckets: dict[int, list[Raw]] = {}
             for raw in scoped.spans:
-                data = bytes(raw)
-                id_ = data[_ID] if data.startswith(b'{"traceId":"') else _find_id(data)
-                buckets.setdefault(self._bucket(id_), []).append(data)
-            head = b'{"resourceSpans":[{"resource":%b,"scopeSpans":[{"scope":%b,"spans":[' % (
-                resource,
-                scope,
+                head = bytes(memoryview(raw)[: _ID.stop])
+                id_ = head[_ID] if head.startswith(b'{"traceId":"') else _find_id(raw)
+                buckets.setdefault(self._bucket(id_), []).append(raw)
+            head = (
+                b'{"origin":%b,"resourceSpans":[{"resource":%b,"scopeSpans":[{"scope":%b,"spans":['
             )
+            head %= (said, resource, scope)
             for bucket, spans in buckets.items():
                 line = head + b",".join(spans) + b"]}]}]}"
                 self._put(bucket, line.replace(b"\n", b" "))
@@ -130,20 +145,24 @@ class Spill:
             self._flush()
 
     def _flush(self) -> None:
-        if not self._files:
-            folder = Path(self._folder.name)
-            self._files = [
-                (folder / f"{number}.jsonl").open("w+b", buffering=0)
-                for number in range(_N_BUCKETS)
-            ]
-        for file, buffer in zip(self._files, self._buffers, strict=True):
-            if buffer:
-                file.write(b"".join(buffer))
-                buffer.clear()
+        for bucket, buffer in enumerate(self._buffers):
+            if not buffer:
+                continue
+            file = self._files.get(bucket)
+            if file is None:
+                path = Path(self._folder.name) / f"{bucket}.jsonl"
+                file = self._files[bucket] = path.open("wb", buffering=0)
+            file.write(b"".join(buffer))
+            buffer.clear()
         self._size = 0
 
 
-def _find_id(data: bytes) -> bytes:
+def _lines(written: IO[bytes]) -> Iterator[bytes]:
+    with Path(written.name).open("rb", buffering=1 << 18) as file:
+        yield from file
+
+
+def _find_id(data: Raw) -> bytes:
     try:
         return _trace_id.decode(data).traceId.encode()
     except msgspec.DecodeError:
