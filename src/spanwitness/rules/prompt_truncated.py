@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spanwitness.model import MediaPart, OpaquePart, TextPart, ToolResultPart
+from spanwitness.model import TextPart, ToolResultPart
 from spanwitness.rules.rule import NOT_APPLICABLE, not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from spanwitness.model import ChatCall
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _MIN_BYTES = 8_000
 _BYTES_A_TOKEN = 10
 """No tokenizer in use packs ordinary text so tightly: English needs 4 to 5 bytes a token."""
+_MAX_BYTES_A_CHAR = 4
 _SPACES = re.compile(r"\s+")
 
 
@@ -75,24 +78,26 @@ def _tokens(chat: ChatCall) -> int | None:
 
 
 def _text_bytes(chat: ChatCall, *, enough: int) -> int:
-    """Count the bytes of the request's text, spaces collapsed, until there are clearly enough."""
+    """Count the bytes of the request's text, spaces collapsed; 0 when it cannot be more than enough.
+
+    Counting exactly costs fifty times as much as looking at lengths, so that is done first.
+    """
+    texts = [text for text in _texts(chat) if not text.startswith("data:")]
+    at_most = sum(len(text) * (1 if text.isascii() else _MAX_BYTES_A_CHAR) for text in texts)
+    if at_most <= enough:
+        return 0
     total = 0
-    for message in chat.input_messages or ():
-        for part in message.parts:
-            if isinstance(part, TextPart):
-                total += _size(part.text)
-            elif isinstance(part, ToolResultPart):
-                for piece in part.parts:
-                    if isinstance(piece, TextPart):
-                        total += _size(piece.text)
-            elif isinstance(part, MediaPart | OpaquePart):
-                continue
+    for text in texts:
+        total += len(_SPACES.sub(" ", text).encode("utf-8", "replace"))
         if total > enough * 4:
             break
     return total
 
 
-def _size(text: str) -> int:
-    if text.startswith("data:"):
-        return 0
-    return len(_SPACES.sub(" ", text).encode("utf-8", "replace"))
+def _texts(chat: ChatCall) -> Iterator[str]:
+    for message in chat.input_messages or ():
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                yield part.text
+            elif isinstance(part, ToolResultPart):
+                yield from (piece.text for piece in part.parts if isinstance(piece, TextPart))
