@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spanwitness.capture.content import exception_text, measure
@@ -19,7 +18,6 @@ _TEXT: Final = ("text",)
 _TEXTUAL: Final = frozenset({str, int, float, list})
 _NUMBERS: Final = frozenset({int, float, bool})
 _BUILTIN: Final = frozenset({*_CONTAINERS, int, float, bool, type(None)})
-_CANCELS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def is_empty(value: object) -> bool:
@@ -36,8 +34,8 @@ def is_plain_value(value: object) -> bool:
 
 
 def is_cancel(error: BaseException) -> bool:
-    """Say whether this is an interruption and no fault of the tool's."""
-    return isinstance(error, _CANCELS) or not isinstance(error, Exception)
+    """Say whether this is an interruption (cancelled, Ctrl-C, exit) and no fault of the tool."""
+    return not isinstance(error, Exception)
 
 
 def returned_error(value: object) -> str | None:
