@@ -6,7 +6,7 @@ import json
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from spanwitness.capture import chat_attributes
+from spanwitness.capture import chat_attributes, withheld
 from spanwitness.capture.content import content_key, encode
 from spanwitness.capture.redact import redact_secrets
 from spanwitness.guard import guard
@@ -37,11 +37,24 @@ _validators: OrderedDict[str, Callable[[object], bool | None]] = OrderedDict()
 
 
 def recorded_content(
-    request: WireRequest, reply: WireReply | None, policy: ContentPolicy, histories: Histories
+    request: WireRequest,
+    reply: WireReply | None,
+    policy: ContentPolicy,
+    histories: Histories,
+    name_of: Callable[[str], str | None],
 ) -> Attributes:
-    """Return the content attributes of a call: nothing unless the policy lets texts leave."""
+    """Return the content attributes of a call: nothing unless the policy lets texts leave.
+
+    Args:
+        request: What was asked.
+        reply: The reply, if there is one.
+        policy: What may leave.
+        histories: The memory of the client.
+        name_of: Returns the tool that a call id belongs to, if that is known.
+    """
     if not policy.is_on:
         return {}
+    kept_in = withheld.names(policy)
     found: Attributes = {}
     cuts: list[_Cut] = []
     cap = policy.max_chars * _CAP_FACTOR
@@ -56,7 +69,7 @@ def recorded_content(
             cuts.append(_Cut(key, len(text), _digest(text)))
         found[key] = encode(json.loads(text), policy, max_chars=cap).text or ""
 
-    messages = request.messages
+    messages = withheld.withhold(request.messages, kept_in, name_of)
     if messages:
         text = histories.encode(messages, is_redacted=is_quick and policy.redact_secrets)
         if len(text) > cap:
@@ -69,7 +82,8 @@ def recorded_content(
     if form is not None and form.schema is not None:
         record(sw.RESPONSE_SCHEMA, encode_json(form.schema))
     if reply is not None and reply.messages:
-        record(gen_ai.OUTPUT_MESSAGES, encode_messages(reply.messages))
+        said = withheld.withhold(reply.messages, kept_in, name_of)
+        record(gen_ai.OUTPUT_MESSAGES, encode_messages(said))
     if cuts:
         found[sw.TRUNCATED] = tuple([cut.key for cut in cuts])
         found[sw.TRUNCATED_CHARS] = tuple([cut.chars for cut in cuts])

@@ -301,7 +301,7 @@ class ChatSpan:
             if is_answered:
                 self._mark_incomplete("unread_reply")
             if self.handle.is_recording:
-                found |= recorded_content(self._request, None, self._policy, self._histories)
+                found |= self._recorded_content(None)
             return
         if reply.is_cut:
             self._mark_incomplete("unread_reply")
@@ -309,7 +309,7 @@ class ChatSpan:
             found |= chat_attributes.echoed_attributes(self._request, reply.echoed)
         if is_failed:
             if self.handle.is_recording:
-                found |= recorded_content(self._request, None, self._policy, self._histories)
+                found |= self._recorded_content(None)
         else:
             self._describe_answer(found, reply)
         if not all(value.isascii() for value in found.values() if isinstance(value, str)):
@@ -324,9 +324,14 @@ class ChatSpan:
             self._board.post(reply.requested, self.handle.span_id)
             deliveries.remember(self._board, reply)
         if self.handle.is_recording and self._policy.is_on:
-            found |= recorded_content(request, reply, self._policy, self._histories)
+            found |= self._recorded_content(reply)
         else:
             found |= content_facts(request, reply, texts, has_calls=bool(requests))
+
+    def _recorded_content(self, reply: WireReply | None) -> Attributes:
+        return recorded_content(
+            self._request, reply, self._policy, self._histories, self._board.name_of
+        )
 
     def _mark_incomplete(self, reason: str) -> None:
         if self.state is not None:

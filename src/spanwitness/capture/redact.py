@@ -29,7 +29,7 @@ _BEARER = re.compile(r"([Bb]earer(?:\s|\\[nrt])+)[A-Za-z0-9._~+/=-]{6,}")
 _PRIVATE = re.compile(_PEM)
 
 
-# A name and what parts it from its value: `name: `, `name=`, `'name': `, `(b'name', `, `\"name\": `.
+# A name and what parts it from its value: `name: `, `name=`, `'name': `, `(b'name', `.
 _NAME = re.compile(
     r"""(?x)
     (?<![A-Za-z0-9_-]) ([A-Za-z0-9_-]{2,64}) (?![A-Za-z0-9_-])
@@ -45,9 +45,9 @@ _SECRET_NAME = re.compile(
     """
 )
 _VALUE = re.compile(
-    r"""(?ix)
-    b? (\\? ["']) .*? \1
-    | (?: (?: bearer | basic | digest | token ) \s+ )? [^\s"',)}\]\\]+
+    r"""(?imx)
+    b? (\\? ["']) .*? (?: \1 | $ )
+    | (?: (?: bearer | basic | digest | token ) \s+ )? [^\s"',;)}\]\\]+
       (?: ; \s{0,8} [^\s"',;)}\]\\]+ )*
     """
 )

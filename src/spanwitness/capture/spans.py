@@ -16,7 +16,8 @@ from opentelemetry import trace as otel_trace
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
 from spanwitness.capture import open_spans
-from spanwitness.capture.content import clean, encode_text, exception_text
+from spanwitness.capture.content import clean, exception_text
+from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.open_spans import (
     current_handle,
     end_open,
@@ -282,11 +283,11 @@ class Handle:
         with _end_guard:
             kind = clean(type_name(error))
             self.set({gen_ai.ERROR_TYPE: kind})
-            message = encode_text(exception_text(error), policy)
+            message = encode_error(exception_text(error), policy)
             if is_error:
-                self.mark("error", message.text or kind)
+                self.mark("error", message or kind)
             if self.is_recording and not self._has_exception(kind):
-                self.event(_EXCEPTION, exception_event(error, kind, message.text, policy))
+                self.event(_EXCEPTION, exception_event(error, kind, message, policy))
 
     def _has_exception(self, kind: str) -> bool:
         for event in getattr(self.otel, "events", ()):

@@ -23,6 +23,7 @@ from spanwitness.capture.content import (
     exception_text,
 )
 from spanwitness.capture.context import NO_CLAIM, CallClaim, claim_anywhere, get_current
+from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value
 from spanwitness.capture.tool_call import explicit_call
@@ -302,8 +303,7 @@ class ToolSpan(spans.Handle):
         self._hold(encoded, value, outcome)
         if error_text is not None:
             last[gen_ai.ERROR_TYPE] = _TOOL_ERROR
-            shown = encode_text(error_text, policy, max_chars=_ERROR_CHARS)
-            self.mark("error", shown.text or "")
+            self.mark("error", encode_error(error_text, policy, max_chars=_ERROR_CHARS) or "")
             if error_text:
                 last[own.TOOL_ERROR_DIGEST] = digest_content(error_text, policy)
         return last
