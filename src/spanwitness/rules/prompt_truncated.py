@@ -54,8 +54,9 @@ def prompt_truncated(facts: Facts) -> Outcome:
             unknown = unknown or size is not None
             continue
         looked = True
-        n_bytes = _text_bytes(chat, enough=tokens * _BYTES_A_TOKEN)
-        if n_bytes >= _MIN_BYTES and n_bytes > tokens * _BYTES_A_TOKEN:
+        enough = max(tokens * _BYTES_A_TOKEN, _MIN_BYTES - 1)
+        n_bytes = _text_bytes(chat, enough=enough)
+        if n_bytes > enough:
             return violated(
                 f"The server reports {tokens} prompt tokens for a request with at least {n_bytes}"
                 " bytes of text: most of the prompt did not reach the model.",
@@ -78,7 +79,7 @@ def _tokens(chat: ChatCall) -> int | None:
 
 
 def _text_bytes(chat: ChatCall, *, enough: int) -> int:
-    """Count the bytes of the request's text, spaces collapsed; 0 when it cannot be more than enough.
+    """Count the bytes of the text, spaces collapsed; 0 when they cannot be more than enough.
 
     Counting exactly costs fifty times as much as looking at lengths, so that is done first.
     """
