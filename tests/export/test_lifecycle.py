@@ -42,6 +42,15 @@ def span(name):
 """
 
 
+class _Process(subprocess.Popen):
+    """Never outlives its test."""
+
+    def __exit__(self, *error):
+        if error[0] is not None:
+            self.kill()
+        super().__exit__(*error)
+
+
 class Child:
     """A Python program with the export set up before its own lines."""
 
@@ -51,13 +60,14 @@ class Child:
         self.code = SET_UP.format(endpoint=endpoint, protocol=protocol, delay=delay_s) + lines
 
     def start(self, cwd=None) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return _Process(
             [sys.executable, *WARNINGS, "-c", self.code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=cwd,
+            env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "1"},
         )
 
     def run(self) -> tuple[int, str, str]:
@@ -178,7 +188,8 @@ print(losses.total)
     assert out.split() == ["0", "7"], err
 
 
-def test_b10_a_fork_while_other_threads_end_spans_leaves_no_lock_behind(collector):
+@PROTOCOLS
+def test_b10_a_fork_while_other_threads_end_spans_leaves_no_lock_behind(collector, protocol):
     lines = """
 import threading
 stop = False
@@ -196,8 +207,30 @@ for i in range(10):
 stop = True
 for t in threads: t.join()
 """
-    code, _, err = Child(lines, endpoint=collector.traces_url, delay_s=0.2).run()
+    endpoint = endpoint_of(collector, protocol)
+    code, _, err = Child(lines, endpoint=endpoint, protocol=protocol, delay_s=0.05).run()
     assert (code, names(collector)["child"]) == (0, 10), err
+
+
+@PROTOCOLS
+def test_b10_the_worker_imports_nothing_so_that_no_fork_falls_into_an_import(protocol):
+    """A module that a thread of the parent was importing stays locked in the child."""
+    script = [
+        Answer(status=503, grpc_code="UNAVAILABLE", headers={"retry-after": "0"}),
+        Answer(rejected_spans=1, message="bad"),
+        Answer(status=400, grpc_code="INTERNAL"),
+    ]
+    lines = """
+before = set(sys.modules)
+for i in range(4):
+    tracer.start_span("a", attributes={"t": "\\ud83e", "f": 1.5, "l": ("x",)}).end()
+    processor.flush(5)
+print(losses.as_dict(), sorted(set(sys.modules) - before))
+"""
+    with ScriptedCollector(*script, with_grpc=True) as collector:
+        endpoint = endpoint_of(collector, protocol).replace("127.0.0.1", "localhost")
+        _, out, err = Child(lines, endpoint=endpoint, protocol=protocol).run()
+    assert out.strip() == "{'rejected': 1, 'failed': 1} []", err
 
 
 MULTIPROCESSING = """

@@ -149,17 +149,19 @@ def test_the_scheme_decides_on_tls_and_without_one_the_setting_does(
     endpoint, is_insecure, is_plain
 ):
     sender = GrpcSender(ExportSettings(endpoint=endpoint, protocol="grpc", is_insecure=is_insecure))
-    assert (sender._credentials is None) is is_plain
+    assert (sender._tls is None) is is_plain
     assert sender._target == "h:1"
     sender.close()
 
 
 FORK_WITHOUT_SUPPORT = """
-import os, grpc
+import os, sys
 from spanwitness.export.destination import ExportSettings
 from spanwitness.export.otlp_grpc import GrpcSender
 from spanwitness.export.parcel import Parcel
 sender = GrpcSender(ExportSettings(endpoint="http://127.0.0.1:9", protocol="grpc"))
+if sys.argv[1:] == ["connected"]:
+    sender.send(Parcel((), b""), 1.0)
 if os.fork() == 0:
     sender.after_fork()
     outcome = sender.send(Parcel((), b""), 1.0)
@@ -169,14 +171,42 @@ os.wait()
 """
 
 
-def test_a_fork_without_grpcs_fork_support_fails_at_once_and_says_what_to_do():
+def forked(*arguments: str, support: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", FORK_WITHOUT_SUPPORT],
+        [sys.executable, "-c", FORK_WITHOUT_SUPPORT, *arguments],
         capture_output=True,
         text=True,
         timeout=30,
-        check=False,
-        env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"},
+        check=True,
+        env={**os.environ, "GRPC_ENABLE_FORK_SUPPORT": support},
     )
-    assert done.stdout.startswith("failed"), done.stderr
-    assert "GRPC_ENABLE_FORK_SUPPORT=1" in done.stdout
+    return done.stdout
+
+
+def test_a_fork_after_a_connection_without_grpcs_fork_support_fails_at_once_and_says_why():
+    out = forked("connected", support="0")
+    assert out.startswith("failed")
+    assert "GRPC_ENABLE_FORK_SUPPORT=1" in out
+
+
+def test_a_fork_before_the_first_connection_can_export():
+    """`retry`: it did try, and the port is closed."""
+    assert forked(support="0").startswith("retry")
+
+
+def test_a_fork_with_grpcs_fork_support_can_export():
+    assert forked("connected", support="1").startswith("retry")
+
+
+def test_a_fork_waits_for_the_call_in_flight_and_lets_calls_go_on_afterwards(collector):
+    with over_grpc(collector) as p:
+        sender = p.processor._delivery.sender
+        sender.before_fork()
+        p.end_spans(1)
+        assert p.processor.flush(0.3) is False
+        assert collector.requests == ()
+        sender.after_fork_in_parent()
+        assert p.processor.flush(5) is True
+        sender.after_fork_in_parent()
+        p.end_spans(1)
+        assert p.processor.flush(5) is True

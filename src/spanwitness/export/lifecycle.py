@@ -111,7 +111,8 @@ class Lifecycle:
         later replaces ours (the exit that follows flushes). A second SIGTERM does not wait again.
 
         Args:
-            timeout_s: The longest time for ending open spans, and again for delivering; `None` takes
+            timeout_s: The longest time for ending open spans, and again for delivering; `None`
+            takes
                 the exit's bound.
 
         Raises:
@@ -166,8 +167,8 @@ class Lifecycle:
     def _end_open_aside(self, timeout_s: float) -> None:
         """End open spans on another thread, and wait for it so long and no longer.
 
-        The signal may have interrupted this thread while it held a lock that the callback needs. The
-        low-level call is used because `Thread.start` takes a lock of its own.
+        The signal may have interrupted this thread while it held a lock that the callback needs.
+        The low-level call is used because `Thread.start` takes a lock of its own.
         """
         if self._end_open is None:
             return

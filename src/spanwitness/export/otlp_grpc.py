@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
-from typing import TYPE_CHECKING, Final
+import threading
+import weakref
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from spanwitness.errors import SettingsError
@@ -30,15 +31,18 @@ _RETRYABLE: Final = frozenset(
     {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"}
 )
 _MAX_DETAIL_CHARS: Final = 200
+_FORK_WAIT_S: Final = 1.0
 
 
 class GrpcSender:
     """Calls `TraceService/Export` with grpcio.
 
-    gRPC's C library does not survive a fork unless it was told before it was loaded; a call in the
-    child then hangs, beyond its own timeout. So loading it from here switches its fork support on
-    (`GRPC_ENABLE_FORK_SUPPORT`). Where somebody else loaded it first without that, the child of a
-    fork cannot export over gRPC: its spans are counted as lost and the remedy is logged.
+    gRPC's C library does not survive a fork once it has connected, unless it was told so before it
+    was loaded (`GRPC_ENABLE_FORK_SUPPORT=1`): a call in the child hangs beyond its own timeout. So
+    nothing is connected before the first request, and the child of a process that had connected
+    without that support does not try: its spans are counted as lost and the remedy is logged. We do
+    not switch the support on for others: with it, a fork during any call in flight can hang the
+    child. Our own calls are therefore waited for, for a moment, when a fork is about to happen.
 
     Args:
         settings: `endpoint` must be given.
@@ -52,16 +56,26 @@ class GrpcSender:
             raise SettingsError("a gRPC sender needs an endpoint")
         self._settings = settings
         self._target = _target(settings.endpoint)
-        self._grpc = _load_grpc()
-        self._credentials = self._read_credentials()
+        self._grpc = importlib.import_module("grpc")
+        # Here and not where they are used: a fork in the middle of an import by the worker leaves
+        # the module locked for ever in the child.
+        self._status_pb2 = importlib.import_module("google.rpc.status_pb2")
+        self._details_pb2 = importlib.import_module("google.rpc.error_details_pb2")
+        self._tls = _read_tls(settings)
         self._metadata = [
             ("user-agent", "spanwitness-otlp-exporter"),
             *((key.lower(), value) for key, value in settings.headers.items()),
         ]
         self._channel: object = None
+        self._export: Callable[..., bytes] | None = None
         self._inherited: list[object] = []
+        self._has_connected = False
         self._is_lost_to_fork = False
-        self._export = self._connect()
+        self._has_fork_support = _has_fork_support()
+        self._calling = threading.Lock()
+        self._is_held_for_fork = False
+        if self._has_fork_support:
+            _wait_before_forks(self)
 
     def encode(self, spans: Sequence[ReadableSpan]) -> bytes:
         """Encode spans as one request."""
@@ -72,15 +86,19 @@ class GrpcSender:
         if self._is_lost_to_fork:
             return Outcome(
                 word="failed",
-                detail="gRPC was loaded without fork support before this process was forked: set "
-                "GRPC_ENABLE_FORK_SUPPORT=1, or export over http/protobuf",
+                detail="gRPC had connected without fork support before this process was forked: "
+                "export over http/protobuf, or start with GRPC_ENABLE_FORK_SUPPORT=1",
             )
-        if self._channel is None:
-            self._export = self._connect()
         try:
-            reply: bytes = self._export(parcel.body, timeout=timeout_s, metadata=self._metadata)
+            with self._calling:
+                if self._export is None:
+                    self._export = self._connect()
+                reply = self._export(parcel.body, timeout=timeout_s, metadata=self._metadata)
         except self._grpc.RpcError as error:
-            return _refused(error, len(parcel.body))
+            retry_after_s = None
+            with guard("export.retry_info"):
+                retry_after_s = _retry_delay(error, self._status_pb2, self._details_pb2)
+            return _refused(error, len(parcel.body), retry_after_s)
         outcome = Outcome(word="delivered", detail="unreadable reply")
         with guard("export.reply"):
             outcome = read_proto_reply(reply)
@@ -88,17 +106,30 @@ class GrpcSender:
 
     def close(self) -> None:
         """Close the channel; a later `send` opens a new one."""
-        channel, self._channel = self._channel, None
+        channel, self._channel, self._export = self._channel, None, None
         if channel is not None:
             channel.close()  # type: ignore[attr-defined]
 
     def after_fork(self) -> None:
         """Leave the parent's channel alone; the next request opens our own."""
+        self._calling = threading.Lock()
+        self._is_held_for_fork = False
         if self._channel is not None:
             self._inherited.append(self._channel)
-            self._channel = None
-        if not _has_fork_support():
+            self._channel = self._export = None
+        if self._has_connected and not self._has_fork_support:
             self._is_lost_to_fork = True
+        self._has_connected = self._is_lost_to_fork
+
+    def before_fork(self) -> None:
+        """Wait for the call in flight, if there is one, but not for long."""
+        self._is_held_for_fork = self._calling.acquire(timeout=_FORK_WAIT_S)
+
+    def after_fork_in_parent(self) -> None:
+        """Let calls go on."""
+        if self._is_held_for_fork:
+            self._is_held_for_fork = False
+            self._calling.release()
 
     def _connect(self) -> Callable[..., bytes]:
         options = [
@@ -110,37 +141,53 @@ class GrpcSender:
         compression = None
         if self._settings.compression != "none":
             compression = getattr(self._grpc.Compression, self._settings.compression.capitalize())
-        if self._credentials is None:
+        if self._tls is None:
             channel = self._grpc.insecure_channel(self._target, options, compression)
         else:
-            channel = self._grpc.secure_channel(
-                self._target, self._credentials, options, compression
+            tls = self._tls
+            credentials = self._grpc.ssl_channel_credentials(
+                tls.certificate, tls.client_key, tls.client_certificate
             )
+            channel = self._grpc.secure_channel(self._target, credentials, options, compression)
         self._channel = channel
+        self._has_connected = True
         call: Callable[..., bytes] = channel.unary_unary(_METHOD)
         return call
 
-    def _read_credentials(self) -> object:
-        settings = self._settings
-        scheme = (
-            urlsplit(settings.endpoint or "").scheme if "//" in (settings.endpoint or "") else ""
-        )
-        if scheme == "http" or (scheme != "https" and settings.is_insecure):
-            return None
-        if scheme not in {"", "https"}:
-            raise SettingsError(f"endpoint scheme {scheme!r}: give http, https or host:port")
-        return self._grpc.ssl_channel_credentials(
-            _bytes_of(settings.certificate),
-            _bytes_of(settings.client_key),
-            _bytes_of(settings.client_certificate),
-        )
+
+class _Tls(NamedTuple):
+    certificate: bytes | None
+    client_key: bytes | None
+    client_certificate: bytes | None
 
 
-def _load_grpc() -> ModuleType:
-    if "grpc" not in sys.modules:
-        # Written, not read: the library looks at it once, when it is loaded.
-        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")  # noqa: TID251
-    return importlib.import_module("grpc")
+def _read_tls(settings: ExportSettings) -> _Tls | None:
+    """Read the certificates, or return `None` for plain text."""
+    endpoint = settings.endpoint or ""
+    scheme = urlsplit(endpoint).scheme if "//" in endpoint else ""
+    if scheme == "http" or (scheme != "https" and settings.is_insecure):
+        return None
+    if scheme not in {"", "https"}:
+        raise SettingsError(f"endpoint scheme {scheme!r}: give http, https or host:port")
+    return _Tls(
+        _bytes_of(settings.certificate),
+        _bytes_of(settings.client_key),
+        _bytes_of(settings.client_certificate),
+    )
+
+
+def _wait_before_forks(sender: GrpcSender) -> None:
+    weak_sender = weakref.ref(sender)
+
+    def before() -> None:
+        if (held := weak_sender()) is not None:
+            held.before_fork()
+
+    def after() -> None:
+        if (held := weak_sender()) is not None:
+            held.after_fork_in_parent()
+
+    os.register_at_fork(before=before, after_in_parent=after)
 
 
 def _has_fork_support() -> bool:
@@ -168,14 +215,11 @@ def _bytes_of(path: Path | None) -> bytes | None:
         raise SettingsError(f"{path!s} cannot be read: {error.strerror}") from None
 
 
-def _refused(error: object, body_bytes: int) -> Outcome:
+def _refused(error: object, body_bytes: int, retry_after_s: float | None) -> Outcome:
     """Read a failed call. `RESOURCE_EXHAUSTED` means both "too large" and "slow down"."""
     code = str(error.code().name)  # type: ignore[attr-defined]
     message = str(error.details() or "")  # type: ignore[attr-defined]
     detail = f"gRPC {code}: {message}"[:_MAX_DETAIL_CHARS]
-    retry_after_s = None
-    with guard("export.retry_info"):
-        retry_after_s = _retry_delay(error)
     if code == "RESOURCE_EXHAUSTED":
         said = message.lower()
         is_about_size = "larger than" in said or "too large" in said or "message size" in said
@@ -187,9 +231,7 @@ def _refused(error: object, body_bytes: int) -> Outcome:
     return Outcome(word="failed", detail=detail)
 
 
-def _retry_delay(error: object) -> float | None:
-    details = importlib.import_module("google.rpc.error_details_pb2")
-    status = importlib.import_module("google.rpc.status_pb2")
+def _retry_delay(error: object, status: ModuleType, details: ModuleType) -> float | None:
     for key, value in error.trailing_metadata() or ():  # type: ignore[attr-defined]
         if key == "grpc-status-details-bin":
             for detail in status.Status.FromString(value).details:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import ssl
 import time
@@ -55,7 +56,10 @@ class HttpSender:
         self._verify = _verification(settings)
         self._headers = self._request_headers()
         # Made here and not at the first request: a process that ends at once exports at exit, when
-        # importing what a client needs can fail.
+        # importing what a client needs can fail. And a fork in the middle of an import by the
+        # worker leaves the module locked for ever in the child: resolving a host imports this
+        # codec.
+        codecs.lookup("idna")
         self._client: httpx.Client | None = self._new_client()
         self._inherited: list[httpx.Client] = []
 
