@@ -200,7 +200,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """Decoded; `None` = not recorded."""
     arguments_digest: str | None = None
     result: object = None
-    """Decoded; read it only when `has_result`."""
+    """Decoded; of an execution that raised, the exception's message. Only when `has_result`."""
     has_result: bool = False
     """Whether `result` was recorded (a recorded `None` is a value)."""
     result_digest: str | None = None

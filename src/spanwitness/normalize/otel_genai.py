@@ -43,6 +43,7 @@ __all__ = [
     "definitions_of",
     "delivery_of",
     "is_empty_text",
+    "raised_text",
     "read_chat",
     "read_discovery",
     "read_tool",
@@ -154,10 +155,11 @@ def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool
         is_subagent: It handed its work to another agent.
     """
     get = span.attributes.get
-    result = get(gen_ai.TOOL_CALL_RESULT)
+    recorded = get(gen_ai.TOOL_CALL_RESULT)
     error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
     call_id = text(get(gen_ai.TOOL_CALL_ID))
     is_mcp = get(gen_ai.MCP_METHOD_NAME) is not None
+    result = decoded(recorded) if recorded is not None else raised_text(span)
     side: Side = "subagent" if is_subagent else "client"
     if is_mcp or get(gen_ai.TOOL_TYPE) == "extension":
         side = "mcp"
@@ -173,13 +175,23 @@ def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool
         link="none" if call_id is None else "explicit",
         side=side,
         server=text(get(gen_ai.SERVER_ADDRESS)) if is_mcp else None,
-        outcome=_outcome(result, error),
+        outcome=_outcome(recorded, error),
         error_type=error,
         arguments=decoded(get(gen_ai.TOOL_CALL_ARGUMENTS)),
-        result=decoded(result),
-        has_result=result is not None,
-        result_chars=len(result) if isinstance(result, str) else None,
+        result=result,
+        has_result=result is not None or recorded is not None,
+        result_chars=len(recorded) if isinstance(recorded, str) else None,
     )
+
+
+def raised_text(span: SpanRecord) -> str | None:
+    """Return the message of the exception that ended a span; `None` when none was recorded."""
+    if span.status != "error":
+        return None
+    for event in reversed(span.events):
+        if event.name == "exception":
+            return text(event.attributes.get("exception.message"))
+    return None
 
 
 def read_discovery(span: SpanRecord, seq: int) -> Discovery:

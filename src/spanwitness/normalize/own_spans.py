@@ -21,6 +21,7 @@ from spanwitness.model import (
 from spanwitness.normalize.attributes import decoded, flag, integer, text, texts
 from spanwitness.normalize.otel_genai import (
     definitions_of,
+    raised_text,
     requests_of,
     tool_name_of,
     usage_of,
@@ -141,7 +142,8 @@ def read_chat(
 def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool) -> ToolCall:
     """Read an execution of a tool; the arguments are those of `otel_genai.read_tool`."""
     get = span.attributes.get
-    result = get(gen_ai.TOOL_CALL_RESULT)
+    recorded = get(gen_ai.TOOL_CALL_RESULT)
+    result = decoded(recorded) if recorded is not None else raised_text(span)
     cut = get(own.TRUNCATED)
     link = get(own.TOOL_LINK)
     outcome = get(own.TOOL_OUTCOME)
@@ -166,10 +168,10 @@ def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool
         error_text_digest=text(get(own.TOOL_ERROR_DIGEST)),
         arguments=decoded(get(gen_ai.TOOL_CALL_ARGUMENTS)),
         arguments_digest=text(get(own.TOOL_ARGUMENTS_DIGEST)),
-        result=decoded(result),
-        has_result=result is not None,
+        result=result,
+        has_result=result is not None or recorded is not None,
         result_digest=text(get(own.TOOL_RESULT_DIGEST)),
-        result_chars=len(result) if chars is None and isinstance(result, str) else chars,
+        result_chars=len(recorded) if chars is None and isinstance(recorded, str) else chars,
         is_truncated=cut is not None and gen_ai.TOOL_CALL_RESULT in (texts(cut) or ()),
         phase=text(get(own.PHASE)),
         is_phase_violation=flag(get(own.PHASE_VIOLATION)) or False,
