@@ -6,6 +6,7 @@ import importlib
 import os
 import threading
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -60,7 +61,8 @@ class GrpcSender:
         # Here and not where they are used: a fork in the middle of an import by the worker leaves
         # the module locked for ever in the child.
         self._status_pb2 = importlib.import_module("google.rpc.status_pb2")
-        importlib.import_module("grpc._channel")
+        with suppress(ImportError):  # a private name that may move; gRPC loads it at the first call
+            importlib.import_module("grpc._channel")
         self._details_pb2 = importlib.import_module("google.rpc.error_details_pb2")
         self._tls = _read_tls(settings)
         self._metadata = [
