@@ -8,6 +8,7 @@ import json
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import sampling
 from tests.capture.recording import watching
 
 from spanwitness.capture import context
@@ -349,3 +350,30 @@ def test_own_redaction_and_big_results_take_the_careful_road():
     with watching(policy=policy) as seen:
         tool(lambda text: [text])("abc")
     assert json.loads(attributes_of(seen)["gen_ai.tool.call.result"]) == ["ABC"]
+
+
+def test_a_call_that_was_not_recorded_leaves_nothing_for_the_next():
+    called = tool(lambda a: a)
+    with watching(sampler=sampling.ALWAYS_OFF):
+        called(1)
+    with watching() as seen:
+        called(2)
+    assert attributes_of(seen)["gen_ai.tool.call.arguments"] == '{"a":2}'
+    assert attributes_of(seen)["spanwitness.run_id"] == seen.state.run_id
+    with watching(with_run=False) as seen:
+        called(3)
+    assert "spanwitness.run_id" not in attributes_of(seen)
+
+
+def test_predicates_are_asked_about_results_only():
+    """Also in an unsampled run, where nothing else looks at them."""
+    asked = []
+
+    @tool(error_when=asked.append)
+    def items():
+        yield 1
+
+    with watching(with_run=False, sampler=sampling.ALWAYS_OFF), run("r"):
+        list(items())
+        items().close()
+    assert asked == []

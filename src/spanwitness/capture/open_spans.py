@@ -6,7 +6,7 @@ import itertools
 import os
 import random
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace as otel_trace
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spanwitness.capture.spans import Handle
 
 __all__ = [
+    "SCOPE",
     "current_handle",
     "end_open",
     "next_id",
@@ -27,6 +28,8 @@ __all__ = [
     "structural_parent",
 ]
 
+SCOPE: Final = "spanwitness"
+"""Name of our instrumentation scope."""
 open_handles: dict[int, Handle] = {}
 """Every open span of ours, by identity, oldest first."""
 generation = 0

@@ -19,6 +19,7 @@ from spanwitness.capture import open_spans
 from spanwitness.capture.content import clean, exception_text
 from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.open_spans import (
+    SCOPE,
     current_handle,
     end_open,
     next_id,
@@ -59,7 +60,6 @@ __all__ = [
     "use_provider",
 ]
 
-SCOPE: Final = "spanwitness"
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _STATUS: Final = {"unset": StatusCode.UNSET, "ok": StatusCode.OK, "error": StatusCode.ERROR}
 _EXCEPTION: Final = "exception"
@@ -204,9 +204,9 @@ class Handle:
         the SDK's insides are not what we know, or the user has set limits (`held_attributes`).
         """
         if not self.is_recording:
-            self.attributes.update(attributes)
-            return
-        if self.held is not None and self.otel.is_recording():  # type: ignore[union-attr]
+            if self.state is not None:
+                self.attributes.update(attributes)
+        elif self.held is not None and self.otel.is_recording():  # type: ignore[union-attr]
             self.held.update(attributes)
         else:
             self.set(attributes)

@@ -25,6 +25,7 @@ from spanwitness.capture.content import (
 from spanwitness.capture.context import NO_CLAIM, CallClaim, claim_anywhere, get_current
 from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.marks import Mark, marks
+from spanwitness.capture.open_spans import next_id, structural_parent
 from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value
 from spanwitness.capture.tool_call import explicit_call
 from spanwitness.capture.tool_outcome import ARGUMENTS, RESULT, Classified, classify, put
@@ -107,7 +108,7 @@ class TracedTool:
             start[own.TOOL_SERVER] = options.server
         self.start = spans.cleaned(start)
 
-    def begin(  # noqa: C901, PLR0912  the hot path: each call of a function costs a percent
+    def begin(  # noqa: C901, PLR0912, PLR0915  the hot path: each call of a function costs a percent
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> Call | None:
         """Start one call and make it current; `None` when nothing can be recorded of it.
@@ -117,7 +118,20 @@ class TracedTool:
         """
         state = get_current()
         if state is not None and not state.is_recording:
-            return self._begin_structural(state, args, kwargs)
+            call = StructuralCall()
+            call.tool = self
+            call.state = state
+            call.seq = next(state.seq_counter)
+            call.span_id = span_id = next_id()
+            call.parent_id = call.before_id = structural_parent.get()
+            structural_parent.set(span_id)
+            board = state.board
+            if board.unclaimed or board.peeks or self.cache_info is not None or explicit_call():
+                self._look_before(call, state, args, kwargs)
+            if state.parent or state.phases or self.options.phase:
+                self._keep_phase(call, state)
+            call.start_mono = monotonic_ns()
+            return call
         span: ToolSpan | None = None
         with _begin_guard:
             if len(args) - self._skip <= len(self._names):
@@ -151,6 +165,8 @@ class TracedTool:
             if span.held is not None:
                 span.held.update(first)
             else:
+                if not span.is_recording:
+                    span.attributes = self.start.copy()
                 span.write(first)
             if self.cache_info is not None:
                 span.cache_before = self.cache_info()
@@ -163,26 +179,17 @@ class TracedTool:
             self._keep_phase(span, state)
         return span
 
-    def _begin_structural(
-        self, state: RunState, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> Call | None:
-        call: StructuralCall | None = None
+    def _look_before(
+        self,
+        call: StructuralCall,
+        state: RunState,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+    ) -> None:
         with _begin_guard:
-            call = StructuralCall()
-            call.tool = self
-            call.state = state
-            call.seq = next(state.seq_counter)
-            call.span_id = spans.next_id()
-            call.parent_id = spans.structural_parent.get()
-            spans.structural_parent.set(call.span_id)
-            if state.board.unclaimed or state.board.peeks or explicit_call():
-                call.claim = self._claim(state, self._bind.given(args, kwargs))
-            call.start_mono = monotonic_ns()
+            call.claim = self._claim(state, self._bind.given(args, kwargs))
             if self.cache_info is not None:
                 call.cache_before = self.cache_info()
-        if state.parent or state.phases or self.options.phase:
-            self._keep_phase(call, state)
-        return call
 
     def _claim(self, state: RunState | None, given: dict[str, object]) -> CallClaim:
         explicit = explicit_call()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from spanwitness.capture import spans
 from spanwitness.capture.content import clean
 from spanwitness.capture.context import NO_CLAIM, CallClaim
+from spanwitness.capture.open_spans import SCOPE, structural_parent
 from spanwitness.capture.plain import type_name
 from spanwitness.capture.results import is_cancel, is_plain_value
 from spanwitness.capture.tool_outcome import classify
@@ -34,23 +34,23 @@ class StructuralCall:
     seq: int
     span_id: int
     parent_id: int
+    before_id: int
+    """What was current when it last became current."""
     start_mono: int
     end_mono: int
     outcome: str = "value"
     claim: CallClaim = NO_CLAIM
     cache_before: Any = None
     is_cached: bool = False
-    is_ended: bool = False
     n_items: int = 0
     extra: dict[str, AttributeValue] | None = None
 
     def returned(self, value: object) -> None:
         """Note the outcome and end."""
-        spans.structural_parent.set(self.parent_id)
         if self.tool.is_special or self.is_cached or not is_plain_value(value):
             self._look_at(value)
         self.end_mono = monotonic_ns()
-        self.is_ended = True
+        structural_parent.set(self.before_id)
         state = self.state
         next(state.end_counter)
         state.keep(self)
@@ -70,12 +70,12 @@ class StructuralCall:
 
     def resume(self) -> None:
         """Become current again."""
-        self.parent_id = self.parent_id or spans.structural_parent.get()
-        spans.structural_parent.set(self.span_id)
+        self.before_id = structural_parent.get()
+        structural_parent.set(self.span_id)
 
     def pause(self) -> None:
         """Stop being current."""
-        spans.structural_parent.set(self.parent_id)
+        structural_parent.set(self.before_id)
 
     def yielded(self, item: object) -> None:  # noqa: ARG002  items are not kept here
         """Count an item."""
@@ -87,16 +87,18 @@ class StructuralCall:
 
     def closed(self) -> None:
         """The consumer had enough."""
-        if not self.is_ended:
-            self._end("value" if self.n_items else "cancelled")
+        self._end("value" if self.n_items else "cancelled")
 
     def set(self, attributes: Mapping[str, AttributeValue]) -> None:
         """Add structural attributes."""
         self.extra = {**(self.extra or {}), **attributes}
 
     def _end(self, outcome: str) -> None:
-        self.returned(0)  # a plain value: only the bookkeeping
         self.outcome = outcome
+        self.end_mono = monotonic_ns()
+        structural_parent.set(self.before_id)
+        next(self.state.end_counter)
+        self.state.keep(self)
 
     def __call__(self, state: RunState) -> SpanRecord:
         """Make the record."""
@@ -120,5 +122,5 @@ class StructuralCall:
             end_ns=state.anchor_ns + self.end_mono,
             status="error" if self.outcome in ("error", "cancelled") else "unset",
             attributes=attributes,
-            scope=spans.SCOPE,
+            scope=SCOPE,
         )
