@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.rules.builders import (
     assistant,
@@ -55,6 +56,14 @@ HOLDS = {
     "text only": story(delivery("text", returned=("text",)), gives="a text"),
     "text only, as recorded": story(delivery("text", returned=None), gives="a text"),
 }
+
+
+def seen_by_another(of):
+    """The same run, recorded by an instrumentation that does not look for loose images."""
+    chats = tuple(msgspec.structs.replace(c, dialect="otel_genai") for c in of.chats)
+    return msgspec.structs.replace(of, chats=chats)
+
+
 OTHERWISE = {
     "no tool ran": (run(chat("Hello.")), "not_applicable"),
     "what was returned was not seen": (story(delivery("text", returned=None)), "not_assessed"),
@@ -63,8 +72,12 @@ OTHERWISE = {
         "not_assessed",
     ),
     "the image may stand in a message of its own, content off": (
-        without_content(story(delivery("text"))),
+        seen_by_another(without_content(story(delivery("text")))),
         "not_assessed",
+    ),
+    "looked for when the request left, content off": (
+        without_content(story(delivery("text"))),
+        "violated",
     ),
     "a hole in the trace": (incomplete(story(delivery("text", "image"))), "not_assessed"),
 }

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from spanwitness.capture.histories import shared_prefix
 from spanwitness.model import Delivery, MediaPart, ReasoningPart, TextPart, ToolResultPart
 from spanwitness.normalize.delivery import compare
@@ -21,6 +23,7 @@ __all__ = ["DeliveredResults", "look", "remember"]
 
 _MAX_REMEMBERED = 1024
 _BINARY_PREFIX = "data:"
+_PLAIN = ("text",)
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,6 +86,7 @@ def look(request: WireRequest, board: Board) -> DeliveredResults:
     call_ids = list(memory.call_ids) if looked_at else []
     fresh: list[Delivery] = []
     due: dict[str, None] = {}
+    loose = _Loose(messages[looked_at:])
     for message in messages[looked_at:]:
         for part in message.parts:
             if not isinstance(part, ToolResultPart):
@@ -97,7 +101,7 @@ def look(request: WireRequest, board: Board) -> DeliveredResults:
                 if before is None and memory.signed:
                     due.update(dict.fromkeys(memory.signed.get(call_id, ())))
                 memory.forms[call_id] = form
-            fresh.append(_delivery(part, board))
+            fresh.append(_delivery(part, board, loose))
     while len(memory.forms) > _MAX_REMEMBERED:
         memory.forms.popitem(last=False)
     memory.messages, memory.call_ids = messages, tuple(call_ids)
@@ -128,8 +132,40 @@ def _form(part: ToolResultPart) -> int:
     )
 
 
-def _delivery(part: ToolResultPart, board: Board) -> Delivery:
+class _Loose:
+    """Images and files beside the results.
+
+    Where a wire format takes only text in a result, they follow in a message of the user.
+    """
+
+    __slots__ = ("_media", "_messages")
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._media: list[MediaPart] | None = None
+
+    def with_missing(self, part: ToolResultPart, returned: Sequence[str]) -> ToolResultPart:
+        """Return the result together with what of it follows, where something is missing."""
+        n_returned = sum(kind != "text" for kind in returned)
+        n_missing = n_returned - sum(isinstance(piece, MediaPart) for piece in part.parts)
+        if n_missing <= 0:
+            return part
+        if self._media is None:
+            self._media = [
+                piece
+                for message in self._messages
+                if message.role != "assistant"
+                for piece in message.parts
+                if isinstance(piece, MediaPart)
+            ]
+        taken, self._media = self._media[:n_missing], self._media[n_missing:]
+        return msgspec.structs.replace(part, parts=(*part.parts, *taken)) if taken else part
+
+
+def _delivery(part: ToolResultPart, board: Board, loose: _Loose) -> Delivery:
     held = board.held(part.call_id) if part.call_id is not None else None
+    if held is not None and held.part_types != _PLAIN:
+        part = loose.with_missing(part, held.part_types)
     texts = [piece.text for piece in part.parts if isinstance(piece, TextPart)]
     size = sum(map(len, texts)) + sum(
         piece.size_bytes or 0 for piece in part.parts if isinstance(piece, MediaPart)

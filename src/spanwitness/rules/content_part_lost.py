@@ -105,9 +105,13 @@ def _follows(chat: ChatCall, n_missing: int) -> bool:
 
 
 def _is_unreadable(chat: ChatCall, delivery: Delivery) -> bool:
-    """Without content, an image in a message of its own is not seen where that is the usual way."""
+    """Without content, an image in a message of its own is not seen where that is the usual way.
+
+    Our own recorder looked for it when the request left.
+    """
     return (
         chat.input_messages is None
+        and chat.dialect != "spanwitness"
         and not delivery.has_binary_text
         and chat.wire in ("openai_chat", "unknown")
     )
