@@ -75,7 +75,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
         "tool_error_swallowed",
     }) | _GROUNDING),
     ("content_part_lost", frozenset({"result_altered"}) | _GROUNDING),
-    ("result_altered", frozenset({"tool_error_swallowed"}) | _GROUNDING),
+    ("result_altered", frozenset({"empty_result_answered", "tool_error_swallowed"}) | _GROUNDING),
     ("tool_error_swallowed", frozenset({
         "empty_result_answered", "unperformed_action", "verification_skipped",
     }) | _GROUNDING),
