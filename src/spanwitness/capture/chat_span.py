@@ -170,7 +170,7 @@ class ChatSpan:
             or (should_retry != "false" and (status in _RETRIED_STATUS or status >= 500))
         )
         if self._request.is_streaming and not is_failed:
-            self._board.add_peek(self._peek)
+            self._board.add_peek(self._peek, self.handle.span_id)
 
         def ended(how: Ending, error: BaseException | None) -> None:
             # A body that dies while the SDK reads it whole is retried as well.

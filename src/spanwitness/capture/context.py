@@ -92,7 +92,7 @@ class Board:
         self.unclaimed: dict[str, dict[str, OpenCall]] = {}
         self._returned: OrderedDict[str, Returned] = OrderedDict()
         self._returned_chars = 0
-        self.peeks: list[Peek] = []
+        self.peeks: list[tuple[Peek, str]] = []
         self.delivered: object = None
         """What requests have delivered so far; see `deliveries`."""
         self.evicted = 0
@@ -100,12 +100,21 @@ class Board:
         _boards.add(self)
 
     def post(self, requests: Iterable[ToolRequest], chat_span_id: str) -> None:
-        """Put the client-side calls of a reply on the board; an id posted again changes nothing."""
+        """Put the client-side calls of a reply on the board.
+
+        A call posted again by the same reply changes nothing. The id of an earlier reply in another
+        one is another call: some servers number calls anew in each reply.
+        """
         with self._lock:
             for request in requests:
                 call_id = request.call_id
-                if call_id is None or request.side != "client" or call_id in self._open:
+                if call_id is None or request.side != "client":
                     continue
+                known = self._open.get(call_id)
+                if known is not None:
+                    if known.chat_span_id == chat_span_id:
+                        continue
+                    self._forget(known)
                 call = OpenCall(call_id, request.name, request.arguments, chat_span_id)
                 self._open[call_id] = call
                 self.unclaimed.setdefault(call.name, {})[call_id] = call
@@ -115,17 +124,16 @@ class Board:
                     self._take(old)
                     self.evicted += 1
 
-    def add_peek(self, peek: Peek) -> None:
+    def add_peek(self, peek: Peek, chat_span_id: str) -> None:
         """Register an unfinished stream: called when a tool starts before its stream has ended."""
         with self._lock:
-            self.peeks.append(peek)
+            self.peeks.append((peek, chat_span_id))
             _busy.add(self)
 
     def remove_peek(self, peek: Peek) -> None:
         """Forget an unfinished stream."""
         with self._lock:
-            if peek in self.peeks:
-                self.peeks.remove(peek)
+            self.peeks = [known for known in self.peeks if known[0] != peek]
 
     def claim(self, name: str, arguments: Mapping[str, object]) -> CallClaim:
         """Claim the open call that a starting tool serves.
@@ -216,11 +224,18 @@ class Board:
         ):
             del self.unclaimed[call.name]
 
+    def _forget(self, call: OpenCall) -> None:
+        self._take(call)
+        del self._open[call.call_id]
+        stale = self._returned.pop(call.call_id, None)
+        if stale is not None:
+            self._returned_chars -= stale.size_chars
+
     def _look_at_streams(self) -> None:
         with self._lock:
             peeks = list(self.peeks)
-        for peek in peeks:
-            self.post(peek(), "")
+        for peek, chat_span_id in peeks:
+            self.post(peek(), chat_span_id)
 
 
 def _is_part(asked: object, bound: Mapping[str, object]) -> bool:
