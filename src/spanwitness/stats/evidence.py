@@ -272,21 +272,29 @@ def _matched(
 
 
 def families(
-    rows: Iterable[StageRow], *, stages: Sequence[str] | None = None
+    rows: Iterable[StageRow],
+    *,
+    stages: Sequence[str] | None = None,
+    planned: Iterable[RowKey] = (),
 ) -> dict[tuple[str, str], Family]:
     """Return the family of each sequence: a case under a condition.
 
     Args:
         rows: All rows, also those not retained.
         stages: The stages a complete sequence has; by default all that occur.
+        planned: Keys of a plan: a sequence of it without any row is incomplete.
 
     Returns:
         Family by (case_id, condition).
     """
     sequences: dict[tuple[str, str], dict[str, StageRow]] = {}
+    plan = tuple(planned)
+    for key in plan:
+        sequences.setdefault((key.case_id, key.condition), {})
     for row in rows:
         sequences.setdefault((row.key.case_id, row.key.condition), {})[row.key.stage] = row
-    needed = stages or sorted({stage for sequence in sequences.values() for stage in sequence})
+    seen = {stage for sequence in sequences.values() for stage in sequence}
+    needed = stages or sorted(seen | {key.stage for key in plan})
     return {key: _family(sequence, needed) for key, sequence in sequences.items()}
 
 
