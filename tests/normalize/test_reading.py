@@ -301,7 +301,7 @@ def test_a_growing_history_gives_the_same_messages_in_any_order() -> None:
     for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 0, 2]):
         history = History()
         for index in order:
-            assert history.messages(texts[index]) == decode_messages(texts[index])
+            assert history.read(texts[index]).messages == decode_messages(texts[index])
 
 
 @pytest.mark.parametrize(

@@ -179,9 +179,11 @@ def test_a_child_on_a_host_whose_clock_is_behind_does_not_start_before_its_paren
     assert [chat.seq for chat in run.chats] == sorted(c.seq for c in run.chats)
 
 
-def test_a_circle_of_parents_ends() -> None:
-    a, b = otel_chat("a", "b"), otel_chat("b", "a")
-    assert len(build_runs([a, b])) >= 0
+def test_spans_that_are_each_other_s_parents_are_still_read() -> None:
+    (run,) = build_runs([otel_tool("a", "b", tool="look"), otel_tool("b", "a", tool="read", at=5)])
+    assert [tool.name for tool in run.tools] == ["look", "read"]
+    agents = [agent("x", "y"), agent("y", "x", at=5), agent("z", "z")]
+    assert len(build_runs([*agents, otel_chat("c", "y", at=9)])) == 2
 
 
 # --- joins

@@ -17,7 +17,7 @@ _decode = msgspec.json.decode
 
 def text(value: object) -> str | None:
     """Return a text; an empty one is none."""
-    return value if isinstance(value, str) and value else None
+    return value if type(value) is str and value else None
 
 
 def integer(value: object) -> int | None:
@@ -48,7 +48,7 @@ def texts(value: object) -> tuple[str, ...] | None:
         inner = decoded(value) if value.startswith("[") else value
         value = inner if isinstance(inner, list) else [value]
     if isinstance(value, (list, tuple)):
-        return tuple(str(item) for item in value)
+        return tuple(map(str, value))
     return None
 
 
@@ -59,7 +59,7 @@ def decoded(value: object) -> object:
             return _decode(value)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return value
-    return plain_value(value).value
+    return value if value is None else plain_value(value).value
 
 
 def as_json(value: object) -> str:

@@ -46,9 +46,14 @@ class Region:
 
     def all_spans(self) -> list[SpanRecord]:
         """Return its spans and those of its child runs."""
-        found = list(self.spans)
-        for child in self.children:
-            found += child.all_spans()
+        if not self.children:
+            return self.spans
+        found: list[SpanRecord] = []
+        pending = [self]
+        while pending:
+            region = pending.pop()
+            found += region.spans
+            pending += region.children
         return found
 
 

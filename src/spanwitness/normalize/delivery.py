@@ -53,8 +53,17 @@ def compare(
         `altered` when some are missing; `unknown` when neither can be said (a reference, too little
         to compare, too large to compare).
     """
-    media = [part for part in delivered.parts if isinstance(part, MediaPart)]
-    if any(isinstance(part, OpaquePart) for part in delivered.parts):
+    parts = delivered.parts
+    if (
+        len(parts) == 1
+        and not returned_is_cut
+        and (returned_part_types is None or tuple(returned_part_types) == ("text",))
+        and isinstance(parts[0], TextPart)
+        and _is_same(returned, parts[0].text)
+    ):
+        return "whole"
+    media = [part for part in parts if isinstance(part, MediaPart)]
+    if any(isinstance(part, OpaquePart) for part in parts):
         return "unknown"
     if returned_part_types is not None:
         n_media = sum(kind != "text" for kind in returned_part_types)
@@ -64,9 +73,7 @@ def compare(
             return "whole"
     if returned_is_cut:
         return "unknown"
-    texts = [part.text for part in delivered.parts if isinstance(part, TextPart)]
-    if len(texts) == 1 and _is_same(returned, texts[0]):
-        return "whole"
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
     plain = plain_value(returned)
     word = _compare_values(plain.value, "\n".join(texts), texts, delivered.value)
     if word == "altered" and not plain.is_exact:

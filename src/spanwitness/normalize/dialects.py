@@ -21,19 +21,19 @@ Role: TypeAlias = Literal["chat", "tool", "agent", "workflow", "step", "discover
 READ_DIALECTS: Final = frozenset({"spanwitness", "otel_genai", "mcp"})
 """Vocabularies that are read; of the others only the name is known."""
 
-_SIGNS: Final = (
-    ("openinference.span.kind", "openinference"),
-    ("traceloop.span.kind", "openllmetry"),
-    ("langfuse.observation.type", "langfuse"),
-    ("mlflow.spanType", "mlflow"),
-    ("mlflow.traceRequestId", "mlflow"),
-    ("gcp.vertex.agent.event_id", "google_adk"),
-    ("gcp.vertex.agent.invocation_id", "google_adk"),
-    ("logfire.msg", "logfire"),
-    ("logfire.msg_template", "logfire"),
-    ("model_request_parameters", "pydantic_ai"),
-    ("event_loop.cycle_id", "strands"),
-)
+_SIGNS: Final = {
+    "openinference.span.kind": "openinference",
+    "traceloop.span.kind": "openllmetry",
+    "langfuse.observation.type": "langfuse",
+    "mlflow.spanType": "mlflow",
+    "mlflow.traceRequestId": "mlflow",
+    "gcp.vertex.agent.event_id": "google_adk",
+    "gcp.vertex.agent.invocation_id": "google_adk",
+    "logfire.msg": "logfire",
+    "logfire.msg_template": "logfire",
+    "model_request_parameters": "pydantic_ai",
+    "event_loop.cycle_id": "strands",
+}
 _SCOPES: Final = (
     ("pydantic-ai", "pydantic_ai"),
     ("strands.", "strands"),
@@ -83,10 +83,9 @@ def dialect_of(span: SpanRecord) -> str | None:
         return named
     if not attributes:
         return None
-    for key, dialect in _SIGNS:
-        if key in attributes:
-            return dialect
-    if any(key in attributes for key in _GEN_AI_KEYS):
+    if not attributes.keys().isdisjoint(_SIGNS):
+        return next(dialect for key, dialect in _SIGNS.items() if key in attributes)
+    if not attributes.keys().isdisjoint(_GEN_AI_KEYS):
         return "otel_genai"
     return "mcp" if gen_ai.MCP_METHOD_NAME in attributes else None
 

@@ -7,7 +7,7 @@ tool choice never.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.model import (
     ChatCall,
@@ -27,8 +27,8 @@ from spanwitness.model import (
     Usage,
 )
 from spanwitness.normalize.attributes import as_json, decoded, first, flag, integer, text, texts
-from spanwitness.normalize.messages import decode_definitions
-from spanwitness.normalize.stored_messages import StoredMessages, decode, is_whole_list
+from spanwitness.normalize.messages import decode_definitions, decode_instructions
+from spanwitness.normalize.stored_messages import decode, is_whole_list
 from spanwitness.semconv import gen_ai
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ _TOOL_CHOICES: Final = {
 }
 _EMPTY_TEXTS: Final = frozenset({"", "null", "None", "[]", "{}", '""', "''", "undefined"})
 _NO_USAGE: Final = Usage()
+_ONE_TEXT: Final = ("text",)
 
 
 def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) -> ChatCall:
@@ -99,18 +100,19 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
         step: The protocol step around it.
     """
     get = span.attributes.get
-    output = _output_messages(get(gen_ai.OUTPUT_MESSAGES))
+    written = get(gen_ai.OUTPUT_MESSAGES)
+    output = decode(written) if written is not None and is_whole_list(written) else None
+    reply = _UNKNOWN if output is None else _reply(output)
     given = get(gen_ai.INPUT_MESSAGES)
-    instructions = get(gen_ai.SYSTEM_INSTRUCTIONS)
-    messages: StoredMessages | None = None
+    messages: tuple[Message, ...] | None = None
     delivered: tuple[Delivery, ...] | None = None
-    if is_whole_list(given):
-        given = given if isinstance(given, str) else as_json(given)
-        messages = StoredMessages(given, history, instructions)
-        delivered = history.deliveries(given)
-    is_cut = (given is not None and messages is None) or (
-        output is None and get(gen_ai.OUTPUT_MESSAGES) is not None
-    )
+    if given is not None and is_whole_list(given):
+        known = history.read(given if isinstance(given, str) else as_json(given))
+        messages, delivered = known.messages, known.deliveries
+        instructions = get(gen_ai.SYSTEM_INSTRUCTIONS)
+        if instructions is not None:
+            messages = (decode_instructions(instructions), *messages)
+    is_cut = (given is not None and messages is None) or (written is not None and output is None)
     reasons = texts(get(gen_ai.RESPONSE_FINISH_REASONS))
     error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
     return ChatCall(
@@ -132,11 +134,11 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
         input_messages=messages,
         delivered=delivered,
         output_messages=output,
-        requested=None if output is None else requests_of(output),
+        requested=reply.requested,
         finish_reasons=reasons,
-        text_chars=None if output is None else _chars(output, TextPart),
-        reasoning_chars=None if output is None else _chars(output, ReasoningPart),
-        has_refusal=output is not None and _has_refusal(output),
+        text_chars=reply.text_chars,
+        reasoning_chars=reply.reasoning_chars,
+        has_refusal=reply.has_refusal,
         usage=usage_of(span.attributes),
         is_streaming=flag(first(span.attributes, STREAM)) or False,
         ending="error" if error else "complete" if reasons else "unknown",
@@ -240,16 +242,43 @@ def definitions_of(value: object) -> tuple[ToolDefinition, ...] | None:
     return _definitions(value) if isinstance(value, str) else decode_definitions(value)
 
 
-def _output_messages(value: object) -> tuple[Message, ...] | None:
-    if value is None or not is_whole_list(value):
-        return None
-    return decode(value)
+class _Reply(NamedTuple):
+    requested: tuple[ToolRequest, ...] | None
+    text_chars: int | None
+    reasoning_chars: int | None
+    has_refusal: bool
+
+
+_UNKNOWN: Final = _Reply(None, None, None, has_refusal=False)
+
+
+def _reply(messages: Iterable[Message]) -> _Reply:
+    requested: list[ToolRequest] = []
+    n_text = n_reasoning = 0
+    has_refusal = False
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                n_text += len(part.text)
+            elif isinstance(part, ToolCallPart):
+                requested.append(_request(part))
+            elif isinstance(part, ReasoningPart):
+                n_reasoning += len(part.text or "")
+            elif isinstance(part, RefusalPart):
+                has_refusal = True
+    return _Reply(tuple(requested), n_text, n_reasoning, has_refusal)
+
+
+def _request(part: ToolCallPart) -> ToolRequest:
+    return ToolRequest(
+        name=part.name, call_id=part.call_id, arguments=part.arguments, side=part.side
+    )
 
 
 def requests_of(messages: Iterable[Message]) -> tuple[ToolRequest, ...]:
     """Return the calls that stand in a reply."""
     return tuple(
-        ToolRequest(name=part.name, call_id=part.call_id, arguments=part.arguments, side=part.side)
+        _request(part)
         for message in messages
         for part in message.parts
         if isinstance(part, ToolCallPart)
@@ -259,6 +288,16 @@ def requests_of(messages: Iterable[Message]) -> tuple[ToolRequest, ...]:
 def delivery_of(part: ToolResultPart, state: DeliveryState) -> Delivery:
     """Describe a result that stands in a request."""
     shown = result_text(part)
+    if len(part.parts) == 1 and type(part.parts[0]) is TextPart:
+        return Delivery(
+            call_id=part.call_id,
+            state=state,
+            part_types=_ONE_TEXT,
+            size_bytes=len(shown),
+            has_binary_text=shown.startswith("data:") and ";base64," in shown[:80],
+            is_error=part.is_error,
+            is_empty=is_empty_text(shown),
+        )
     return Delivery(
         call_id=part.call_id,
         state=state,
@@ -288,19 +327,6 @@ def result_text(part: ToolResultPart) -> str:
 def is_empty_text(value: str) -> bool:
     """Say whether a result's text says nothing: blank, null, an empty list or object."""
     return len(value) < 64 and value.strip() in _EMPTY_TEXTS
-
-
-def _chars(messages: Iterable[Message], kind: type[TextPart | ReasoningPart]) -> int:
-    return sum(
-        len(part.text or "")
-        for message in messages
-        for part in message.parts
-        if isinstance(part, kind)
-    )
-
-
-def _has_refusal(messages: Iterable[Message]) -> bool:
-    return any(isinstance(part, RefusalPart) for message in messages for part in message.parts)
 
 
 def _format(attributes: Attributes) -> OutputFormat | None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
 from spanwitness.model import ToolResultPart
-from spanwitness.normalize.messages import decode_instructions, decode_messages
+from spanwitness.normalize.messages import decode_messages
 from spanwitness.normalize.plain_messages import decode_plain
 
 if TYPE_CHECKING:
     from spanwitness.model import Delivery, Message
 
-__all__ = ["History", "StoredMessages", "decode", "is_whole_list"]
+__all__ = ["History", "Known", "StoredMessages", "decode", "is_whole_list"]
 
 Judge: TypeAlias = Callable[[ToolResultPart], "Delivery"]
 _MAX_KNOWN: Final = 4
@@ -39,8 +39,8 @@ def decode(value: object) -> tuple[Message, ...]:
     return decode_messages(value)
 
 
-class _Known:
-    """A list of messages that was decoded, and the results that stand in it."""
+class Known:
+    """A list of messages that was decoded, and what is known of the results in it."""
 
     __slots__ = ("deliveries", "messages", "text")
 
@@ -63,29 +63,22 @@ class History:
 
     def __init__(self, judge: Judge | None = None) -> None:
         self._judge = judge
-        self._known: list[_Known] = []
+        self._known: list[Known] = []
 
-    def messages(self, text: str) -> tuple[Message, ...]:
+    def read(self, text: str) -> Known:
         """Decode a list of messages."""
-        return self._find(text).messages
-
-    def deliveries(self, text: str) -> tuple[Delivery, ...]:
-        """Return what is known of the results in a list of messages, in order."""
-        return self._find(text).deliveries
-
-    def _find(self, text: str) -> _Known:
         for known in self._known:
             if known.text == text:
                 return known
             shared = len(known.text) - 1
             if text.startswith(known.text[:-1]) and text[shared] == ",":
                 fresh = decode(f"[{text[shared + 1 :]}")
-                found = _Known(text, known.messages + fresh, known.deliveries + self._judged(fresh))
+                found = Known(text, known.messages + fresh, known.deliveries + self._judged(fresh))
                 self._known.remove(known)
                 break
         else:
             fresh = decode(text)
-            found = _Known(text, fresh, self._judged(fresh))
+            found = Known(text, fresh, self._judged(fresh))
         if text.startswith("[{") and text.endswith("}]"):
             self._known.insert(0, found)
             del self._known[_MAX_KNOWN:]
@@ -107,12 +100,11 @@ class History:
 class StoredMessages(Sequence["Message"]):
     """A sequence of messages, decoded when it is first looked at; equal to a tuple of them."""
 
-    __slots__ = ("_found", "_history", "_instructions", "_value")
+    __slots__ = ("_found", "_history", "_value")
 
-    def __init__(self, value: object, history: History, instructions: object = None) -> None:
+    def __init__(self, value: object, history: History) -> None:
         self._value = value
         self._history = history
-        self._instructions = instructions
         self._found: tuple[Message, ...] | None = None
 
     def _all(self) -> tuple[Message, ...]:
@@ -120,13 +112,11 @@ class StoredMessages(Sequence["Message"]):
         if found is None:
             value = self._value
             if isinstance(value, str):
-                found = self._history.messages(value)
+                found = self._history.read(value).messages
             else:
-                found = () if value is None else decode_messages(value)
-            if self._instructions is not None:
-                found = (decode_instructions(self._instructions), *found)
+                found = decode_messages(value)
             self._found = found
-            self._value = self._instructions = None
+            self._value = None
         return found
 
     @overload

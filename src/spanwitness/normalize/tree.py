@@ -50,12 +50,10 @@ class SpanTree:
         return None if id_ is None else self.by_id.get(id_)
 
     def ancestors(self, span: SpanRecord) -> Iterator[SpanRecord]:
-        """Yield the spans around a span, innermost first; a circle of parents ends."""
-        left = self.depth.get(span.span_id, 0)
+        """Yield the spans around a span, innermost first."""
         at = self.parent(span)
-        while at is not None and left > 0:
+        while at is not None:
             yield at
-            left -= 1
             at = self.parent(at)
 
     def is_orphan(self, span: SpanRecord) -> bool:
@@ -78,9 +76,9 @@ class SpanTree:
     def _ordered(self) -> list[SpanRecord]:
         starts, depth = self._starts, self.depth
         has_seq = False
-        for span in self.by_id.values():
+        for span in list(self.by_id.values()):
             if span.span_id not in starts:
-                self._place(span)
+                self._place(self.by_id[span.span_id])
             has_seq = has_seq or own.SEQ in span.attributes
         # A stable order of ids first, so that what is equal in all else does not depend on arrival.
         keyed = [
@@ -99,17 +97,31 @@ class SpanTree:
         path: list[SpanRecord] = []
         seen: set[str] = set()
         at: SpanRecord | None = span
-        while at is not None and at.span_id not in self._starts and at.span_id not in seen:
+        while at is not None and at.span_id not in self._starts:
+            if at.span_id in seen:
+                self._open_circle(at)
+                self._place(self.by_id[span.span_id])
+                return
             seen.add(at.span_id)
             path.append(at)
             at = self.parent(at)
         start, depth = 0, -1
-        if at is not None and at.span_id in self._starts:
+        if at is not None:
             start, depth = self._starts[at.span_id], self.depth[at.span_id]
         for each in reversed(path):
             start, depth = max(start, each.start_ns), depth + 1
             self._starts[each.span_id] = start
             self.depth[each.span_id] = depth
+
+    def _open_circle(self, span: SpanRecord) -> None:
+        """Make a root of one of the spans that are, in a circle, each other's parents."""
+        circle = [span.span_id]
+        at = self.parent(span)
+        while at is not None and at.span_id != span.span_id:
+            circle.append(at.span_id)
+            at = self.parent(at)
+        first = min(circle)
+        self.by_id[first] = msgspec.structs.replace(self.by_id[first], parent_span_id=None)
 
 
 _DEPTH = itemgetter(1)
