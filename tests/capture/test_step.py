@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
+import openai
 import pydantic
 import pytest
 from tests.capture.recording import watching
 
+from spanwitness.capture.client import wrap_client
 from spanwitness.capture.run import run
 from spanwitness.capture.step import step
 from spanwitness.capture.step_facts import current_step, note_model_call
 from spanwitness.capture.tool import tool
 from spanwitness.errors import SettingsError
+from spanwitness.testing import ScriptedProvider, text
 
 
 def attributes_of(seen, index=0):
@@ -273,3 +276,33 @@ def test_unusable_arguments_are_refused_at_once(arguments):
 def test_before_must_name_a_parameter():
     with pytest.raises(SettingsError, match="no parameter"):
         step(kind="revise", before="answr", success=is_right)(lambda answer: answer)
+
+
+def test_operation_comes_from_the_requests_of_a_watched_client():
+    def ask(temperature, question, system="Be exact."):
+        with run("r") as r, r.step("solve"):
+            client.chat.completions.create(
+                model="gpt-test",
+                temperature=temperature,
+                messages=[
+                    {"role": "system", "content": system},
+                    {"role": "user", "content": question},
+                ],
+            )
+
+    script = [text("a")] * 4
+    with (
+        ScriptedProvider(script) as provider,
+        watching(with_run=False) as seen,
+        openai.OpenAI(base_url=provider.openai_url, api_key="k") as client,
+    ):
+        wrap_client(client)
+        ask(0, "one")
+        ask(0, "two")
+        ask(1, "one")
+        ask(0, "one", system="Guess.")
+    first, again, warmer, other = (
+        attributes_of(seen, n)["spanwitness.step.operation"] for n in range(4)
+    )
+    assert first == again
+    assert len({first, warmer, other}) == 3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from spanwitness.capture import chat_attributes, defaults, deliveries, spans
 from spanwitness.capture.chat_content import content_facts, recorded_content
 from spanwitness.capture.context import ambient_board, current_run
+from spanwitness.capture.operation import note_request
 from spanwitness.capture.plain import type_name
 from spanwitness.guard import guard
 from spanwitness.semconv import gen_ai
@@ -155,6 +156,7 @@ class ChatSpan:
         if target is not None and target.body is not None and _has_surrogates(target.body):
             chat_attributes.make_writable(found)
         self.handle.write(found)
+        note_request(request, found)
 
     # --- attempts
 

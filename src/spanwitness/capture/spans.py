@@ -63,7 +63,6 @@ __all__ = [
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _STATUS: Final = {"unset": StatusCode.UNSET, "ok": StatusCode.OK, "error": StatusCode.ERROR}
 _EXCEPTION: Final = "exception"
-
 Kind: TypeAlias = Literal["internal", "client"]
 Attributes: TypeAlias = dict[str, "AttributeValue"]
 
@@ -115,7 +114,7 @@ def _resolve() -> Tracer:
 class Handle:
     """A span of ours, or its structural stand-in in an unsampled run.
 
-    Made by `start`. Every method may be called at any time and contains faults of the SDK.
+    Made by `start`. Every method may be called at any time, and contains faults of the SDK.
     """
 
     # Class attributes are the defaults: an instance costs only the fields that it sets.
@@ -367,9 +366,9 @@ class Handle:
         """Somebody else ended the span early: say beside it how its work really ended."""
         if self.state is not None:
             self.state.mark_incomplete("span_ended_early")
-        tracer = _tracer or _resolve()
         link = Link(self.otel.get_span_context())  # type: ignore[union-attr]
-        late = tracer.start_span(f"{self.name} (late end)", self.context, links=[link])
+        name, tracer = f"{self.name} (late end)", _tracer or _resolve()
+        late = tracer.start_span(name, self.context, links=[link])
         late.set_attributes({**self.late, **attributes, spanwitness.LATE_END_OF: self.span_id})
         if self.status == "error":
             late.set_status(Status(StatusCode.ERROR))
