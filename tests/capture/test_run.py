@@ -238,6 +238,7 @@ def test_the_closing_hook_may_write_on_the_root():
     assert states[0].is_closed
 
 
+@pytest.mark.contains_faults
 def test_a_hook_that_raises_is_contained_and_counted():
     """B65."""
 
@@ -269,6 +270,7 @@ class _Raising(SpanProcessor):
             raise RuntimeError("processor")
 
 
+@pytest.mark.contains_faults
 @pytest.mark.parametrize("where", ["start", "end"])
 def test_span_processors_that_raise_do_not_reach_the_caller(where):
     """B65."""
