@@ -1,0 +1,45 @@
+"""What every test gets: no contained fault of ours goes unnoticed, no state of the user is touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spanwitness import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SWITCHES = (
+    "SPANWITNESS_CONTENT",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+    "OTEL_SDK_DISABLED",
+    "OTEL_SERVICE_NAME",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Keep the settings of whoever runs the tests, and their state folder, out of them."""
+    for name in _SWITCHES:
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path_factory.getbasetemp() / "state"
+    monkeypatch.setenv("SPANWITNESS_STATE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_contained_fault(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which a fault of ours was contained, unless it is marked `contains_faults`."""
+    before = guard.faults()
+    yield
+    if request.node.get_closest_marker("contains_faults") is None:
+        after = guard.faults()
+        fresh = {site: n - before.get(site, 0) for site, n in after.items()}
+        assert not any(fresh.values()), f"contained faults of ours: {fresh}"
