@@ -38,9 +38,6 @@ ERRORS = {
 }
 INFO = {
     "general knowledge with optional tools": answered("The Eiffel Tower is 330 m high."),
-    "counted when the call was made": without_content(
-        answered("It is 330 m.", n_values=1, n_values_unseen=1)
-    ),
 }
 HOLDS = {
     "a tool was called": run(
@@ -76,6 +73,10 @@ HOLDS = {
     "the run failed": run(chat("page 9", offers=TOOLS), status="error", error_type="ValueError"),
 }
 OTHERWISE = {
+    "values were counted, and whether one is a citation is not recorded": (
+        without_content(answered("It is 330 m.", n_values=1, n_values_unseen=1)),
+        "not_assessed",
+    ),
     "no tools": (run(chat("It is on page 9.")), "not_applicable"),
     "tools were forbidden": (answered("page 9", choice=choice("none")), "not_applicable"),
     "offered tools not recorded": (run(chat("page 9", offers=None)), "not_assessed"),

@@ -77,9 +77,11 @@ def _judge_optional(
     said = [(chat, facts.stated(chat)) for chat in offering if not chat.has_refusal]
     unseen = sum(each.n_unseen or 0 for _, each in said)
     if unseen:
+        stated = f"the answer states {unseen} value{'s' * (unseen != 1)} that no input holds"
+        if facts.due.word == "unknown":
+            return not_assessed(f"{stated}, and whether tools were due is open: {facts.due.reason}")
         return violated(
-            f"Tools were offered and none was called; the answer states {unseen}"
-            f" value{'s' * (unseen != 1)} that no input holds, but nothing made tools due.",
+            f"Tools were offered and none was called; {stated}, but nothing made tools due.",
             span_ids=tuple(chat.span_id for chat, each in said if each.n_unseen),
             evidence={**evidence, "n_values_unseen": unseen},
             severity="info",
