@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Surroundings"]
 
 _MARKS: Final = frozenset({"chat", "tool", "agent", "workflow", "step", "discovery"})
+_RUNS: Final = frozenset({"agent", "workflow"})
 
 
 class Surroundings:
@@ -29,10 +30,10 @@ class Surroundings:
                 role = roles[above]
                 step[id_] = above if role == "step" else step[above]
                 around[id_] = above if role in _MARKS else around[above]
-            if roles[id_] == "agent":
+            if roles[id_] in _RUNS:
                 agents.append(id_)
         self.handing_over: frozenset[str] = frozenset(self._tools_around(agents, roles))
-        """Tool spans that hand their work to another agent."""
+        """Tool spans that hand their work to another agent, or to a run of its own."""
 
     def _tools_around(self, agents: list[str], roles: dict[str, Role]) -> list[str]:
         found: list[str] = []

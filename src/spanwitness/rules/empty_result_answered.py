@@ -27,10 +27,11 @@ _POINTER = re.compile(
 def empty_result_answered(facts: Facts) -> Outcome:
     """Every read gave nothing, and the answer makes a positive claim all the same.
 
-    Claims: All reading executions of the run (tools that read, and sub-agents) came back empty, and
-        the answer states values that no input holds (error) or another positive claim (warning). A
-        flat denial ("there is no activity") that rests on a silent, empty output is told at `info`.
-        Answers that say that nothing was found are right.
+    Claims: All reading executions of the run (tools that read, and sub-agents; of what a sub-agent
+        read, only its report counts) came back empty, and the answer states values that no input
+        holds (error) or another positive claim (warning). A flat denial ("there is no activity")
+        that rests on a silent, empty output is told at `info`. Answers that say that nothing was
+        found are right.
     Needs: Outcomes of executions, the effect of tools (declared, or told by their name), the
         answer or the counts of its values.
     Not assessed when: The outcome of a read, the effect of a tool or the answer is not recorded, or
@@ -45,8 +46,13 @@ def empty_result_answered(facts: Facts) -> Outcome:
         if facts.has_unknown_outcome:
             return not_assessed("what some reads gave is not recorded")
         return facts.nothing_found
+    handed = [e for e in empty if e.side == "subagent"]
     if any(
-        e not in empty and e not in facts.failures and _may_read(facts, e) for e in facts.executions
+        e not in empty
+        and e not in facts.failures
+        and _may_read(facts, e)
+        and not _is_inside(facts, e, handed)
+        for e in facts.executions
     ):
         return facts.nothing_found
     reads = [e for e in empty if e.side == "subagent" or facts.effect_of(e) == "read"]
@@ -59,6 +65,20 @@ def empty_result_answered(facts: Facts) -> Outcome:
 
 def _may_read(facts: Facts, execution: Execution) -> bool:
     return execution.tool not in facts.output_tools and facts.effect_of(execution) != "write"
+
+
+def _is_inside(facts: Facts, execution: Execution, handed: list[Execution]) -> bool:
+    """Say whether a sub-agent asked for an execution: only its report reached the answer."""
+    if not handed:
+        return False
+    at = facts.chat_before(execution)
+    if at < 0:
+        return False
+    chat = facts.run.chats[at]
+    return any(
+        e.call is not None and e.call.start_ns <= chat.start_ns and chat.end_ns <= e.call.end_ns
+        for e in handed
+    )
 
 
 def _is_empty(execution: Execution) -> bool:
