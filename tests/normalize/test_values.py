@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwitness.normalize.values import find_values, unseen
+from spanwitness.normalize.values import find_values, missing, unseen
+
+PROSE = "The quick brown fox, as ever, jumps over the lazy dog. " * 400
 
 
 @pytest.mark.parametrize(
@@ -101,3 +103,55 @@ def test_any_text_can_be_read(answer: str, other: str) -> None:
     found = unseen(answer, [other])
     assert 0 <= found.n_values_unseen <= found.n_values
     assert unseen(answer, [answer]).n_values == found.n_values
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(-1e7, 1e7, allow_nan=False).map(lambda x: f"{x:.3g}"),
+            st.integers(0, 10**6).map("{:,}".format),
+            st.sampled_from(["0", "0.0", "12%", "1e3", "page 3", "2024-03-04", "three", "1,2,30"]),
+        ),
+        max_size=20,
+    ),
+    st.sampled_from([" ", ", ", "\n", ",", " / "]),
+    st.sampled_from(
+        ["250 V, 3.14, 0, 12.5%, page 3, 4 March 2024", "5000 and 0.001", "-40 C, 7 V"]
+    ),
+)
+def test_a_long_text_is_searched_as_a_short_one_is_read(
+    pieces: list[str], separator: str, answer: str
+) -> None:
+    values = find_values(answer)
+    text = separator.join(pieces)
+    assert missing(values, [text]) == missing(values, [f"{PROSE}\n{text}\n{PROSE}"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-",
+        "\n",
+        "1",
+        "1,",
+        "300.1 ",
+        '"a',
+        "a.",
+        "2024 ",
+        "1e",
+        "page ",
+        "page3.pdf ",
+        "\u201c",
+        "- 1",
+    ],
+)
+def test_a_text_made_to_be_slow_takes_linear_time(text: str) -> None:
+    hostile = text * (100_000 // len(text))  # quadratic time would be minutes
+    answer = '{"value": "300 mA", "page": 2, "quote": "up to 3.6 V", "on": "2024-03-05"}'
+    assert unseen(answer, [hostile, hostile]).n_values == 4
+    find_values(hostile)
+    find_values("page" + hostile)
+
+
+def test_a_negative_number_is_a_value_as_its_absolute_is() -> None:
+    assert find_values("it is -40 here") == {"number:-40"}
