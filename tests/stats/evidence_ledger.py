@@ -1,4 +1,4 @@
-"""A ledger of 720 rows with the counts that arXiv 2608.21559 prints; which case is which is ours."""
+"""A ledger of 720 rows with the counts of arXiv 2608.21559; which case is which is ours."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import typer
 from spanwitness.cli.check import check
 from spanwitness.cli.demo import demo
 from spanwitness.cli.doctor import doctor
+from spanwitness.cli.measure import measure
 from spanwitness.errors import SpanwitnessError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(check)
 app.command()(doctor)
+app.add_typer(measure)
 
 
 def _version(show: bool) -> None:  # noqa: FBT001  typer calls it with the flag's value

@@ -1,0 +1,207 @@
+"""How measures look in a terminal: every figure with its n and interval, every gap told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spanwitness.cli.terminal import visible
+from spanwitness.measure.evidence import EvidenceResult
+from spanwitness.measure.paired import PairedResult
+from spanwitness.measure.provenance import ProvenanceResult
+from spanwitness.measure.stability import StabilityResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwitness.measure import MeasureResult, StepAudit
+    from spanwitness.stats.counts import Rate
+    from spanwitness.stats.intervals import Interval
+    from spanwitness.stats.stability import Contrast, UnstablePairs
+
+_DECISION_STYLE = {"apply": "bold green", "suppress": "bold red", "insufficient": "yellow"}
+_MAX_MISSING = 20
+
+
+def print_result(result: MeasureResult) -> None:
+    """Print a result of `spanwitness.measure`.
+
+    Args:
+        result: The result.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    if isinstance(result, PairedResult):
+        _paired(console, result)
+    elif isinstance(result, EvidenceResult):
+        _evidence(console, result)
+    elif isinstance(result, StabilityResult):
+        _stability(console, result)
+    elif isinstance(result, ProvenanceResult):
+        _provenance(console, result)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _paired(console: Console, result: PairedResult) -> None:
+    audits = [("all", result.overall)]
+    audits += [(visible(name, limit=40), audit) for name, audit in result.groups.items()]
+    table = _table(visible(result.group_column or "", limit=40), "pairs", "before", "after",
+                   "corrected", "corrupted", "break-even", "decision")  # fmt: skip
+    for name, audit in audits:
+        counts = audit.counts
+        table.add_row(
+            Text(name),
+            str(counts.n_pairs),
+            _share(counts.p_before),
+            _share(counts.p_after),
+            _rate(audit.correction),
+            _rate(audit.corruption),
+            _break_even(audit),
+            Text(audit.decision.word, style=_DECISION_STYLE[audit.decision.word])
+            + Text(f" P={_share(audit.decision.probability)}", style="dim"),
+        )
+    console.print(table)
+    is_repeated = result.overall.n_items < result.overall.counts.n_pairs
+    unit = "bootstrap over items" if is_repeated else "Jeffreys, pairs as units"
+    console.print(
+        Text(
+            f"rates are Jeffreys estimates with {result.level:.0%} intervals ({unit}); "
+            f"P is that of a gain above {result.cost:g}",
+            style="dim",
+        )
+    )
+
+
+def _break_even(audit: StepAudit) -> str:
+    needed = audit.counts.break_even()
+    if needed.rate is None:
+        return "not at risk" if needed.reason == "not_at_risk" else "undefined"
+    return f"{needed.rate:.3f}" + ("" if needed.attainable else " not attainable")
+
+
+def _evidence(console: Console, result: EvidenceResult) -> None:
+    table = _table("condition", "stage", "n", "parsed", "success", "false assurance", "detected")
+    for cell in result.cells:
+        table.add_row(
+            visible(cell.condition, limit=40),
+            visible(cell.stage, limit=40),
+            str(cell.n),
+            _rate(cell.parser_validity, raw=True),
+            _rate(cell.stage_success, raw=True),
+            _rate(cell.audit_false_assurance, raw=True),
+            _rate(cell.detection, raw=True),
+        )
+    console.print(table)
+    changes = _table("condition", "stage", f"change from {visible(result.baseline)}", "n", "mean")
+    for change in result.changes:
+        changes.add_row(
+            visible(change.condition, limit=40),
+            visible(change.stage, limit=40),
+            change.measure,
+            str(change.n),
+            f"{change.mean_change:+.3f} {_ends(change.interval)}",
+        )
+    console.print(changes)
+    families = _table(
+        "condition", *(key for key in result.parts["families"][0] if key != "condition")
+    )
+    for row in result.parts["families"]:
+        families.add_row(*(visible(str(value), limit=40) for value in row.values()))
+    console.print(families)
+    accounting = result.accounting
+    planned = "no plan given" if accounting.planned is None else f"{accounting.planned} planned"
+    console.print(
+        f"{planned}, {accounting.attempted} attempted, {accounting.retained} retained, "
+        f"{len(accounting.missing)} missing"
+    )
+    for key, status in accounting.missing[:_MAX_MISSING]:
+        what = f"{key.case_id} / {key.condition} / {key.stage}: {status}"
+        console.print(Text(f"  missing {visible(what)}", style="yellow"))
+    if len(accounting.missing) > _MAX_MISSING:
+        more = len(accounting.missing) - _MAX_MISSING
+        console.print(Text(f"  and {more} more (--format csv --part missing)", style="dim"))
+
+
+def _stability(console: Console, result: StabilityResult) -> None:
+    table = _table("configuration", "items", "runs", "unstable", "wobble", "dispersion",
+                   "accuracy", "unparsed")  # fmt: skip
+    for each in result.configurations:
+        found = each.stability
+        table.add_row(
+            visible(each.configuration, limit=60),
+            str(found.n_items),
+            str(found.n_runs),
+            str(found.n_unstable),
+            f"{found.wobble:.3f} {_ends(found.interval)}",
+            f"{found.dispersion:.3f}",
+            "no label" if found.accuracy is None else f"{found.accuracy:.3f}",
+            str(found.n_unparsed),
+        )
+    console.print(table)
+    _contrast(console, result.contrast, what="wobble")
+    n_against = len(result.against_label)
+    if n_against:
+        console.print(
+            f"{n_against} items on which all configurations agree against the label: review them "
+            "(--format csv --part agreed_against_label)"
+        )
+
+
+def _provenance(console: Console, result: ProvenanceResult) -> None:
+    table = _table("provenance", "records", "share", "by quote", "by label")
+    for row in result.parts["classes"]:
+        low, high = row["ci_low"], row["ci_high"]
+        share = f"{row['share']:.3f} [{low:.3f}, {high:.3f}]"
+        table.add_row(
+            str(row["provenance"]), str(row["n"]), Text(share), str(row["n_by_quote"]),
+            str(row["n_by_label"]),
+        )  # fmt: skip
+    console.print(table)
+    n_differ = sum(not record.readings_agree for record in result.records)
+    console.print(f"quote and label tell different things for {n_differ} records")
+    _contrast(console, result.contrast, what="outcome")
+
+
+def _contrast(console: Console, found: Contrast | None, *, what: str) -> None:
+    if found is None:
+        return
+    table = _table("", "items", what)
+    groups: Sequence[tuple[str, UnstablePairs]] = [
+        ("flagged", found.flagged),
+        ("clean", found.clean),
+    ]
+    for name, group in groups:
+        wobble = "no items" if group.wobble is None else f"{group.wobble:.3f}"
+        table.add_row(name, str(group.n_items), Text(f"{wobble} {_ends(group.interval)}"))
+    console.print(table)
+    if found.difference is not None:
+        console.print(
+            Text(
+                f"difference {found.difference:+.3f}, over items {_ends(found.item_bootstrap)}, "
+                f"Newcombe over pairs {_ends(found.newcombe)}"
+            )
+        )
+
+
+def _rate(found: Rate, *, raw: bool = False) -> Text:
+    value = found.raw if raw else found.jeffreys
+    if value is None:
+        return Text("not at risk", style="dim")
+    return Text(f"{value:.3f} {_ends(found.interval)} {found.k}/{found.n}")
+
+
+def _ends(interval: Interval | None) -> str:
+    return "[no interval]" if interval is None else f"[{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3f}"
