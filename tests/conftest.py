@@ -1,4 +1,4 @@
-"""What every test gets: no contained fault of ours goes unnoticed, no state of the user is touched."""
+"""What every test gets: no contained fault of ours goes unnoticed, no user state is touched."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _print_not_assessed(console: Console, verdicts: Sequence[Verdict], *, show_a
 def print_summary(console: Console, summary: Summary, *, n_hidden: int) -> None:
     """Print the closing lines of `check`."""
     if n_hidden:
-        console.print(Text(f"{n_hidden} more clean runs not shown", style="dim"))
+        console.print(Text(f"{n_hidden} more runs without a finding not shown", style="dim"))
     noun = "run" if summary.n_runs == 1 else "runs"
     line = Text(f"{summary.n_runs} {noun}, {summary.n_flagged} flagged", style="bold")
     if summary.by_rule:

@@ -1,0 +1,5 @@
+"""`python -m spanwitness` is the command line."""
+
+from spanwitness.cli.app import main
+
+main()

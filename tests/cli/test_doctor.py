@@ -1,0 +1,41 @@
+"""`spanwitness doctor` says what a set-up or a trace can and cannot show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_TRACES = Path(__file__).parent.parent / "traces" / "otel-genai-openai"
+
+
+def test_a_set_up_without_an_endpoint_writes_local_files(spanwitness):
+    told = spanwitness("doctor")
+    assert told.status == 0, told.err
+    assert "local files" in told.out
+    assert "httpx2 transport" in told.out
+    assert "batch and realtime traffic" in " ".join(told.out.split())
+
+
+def test_an_endpoint_that_does_not_answer_is_named_as_unreachable(spanwitness):
+    told = spanwitness("doctor", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+    assert "unreachable" in told.out
+    assert "lost and counted" in " ".join(told.out.split())
+
+
+def test_a_privacy_switch_that_cannot_be_read_is_refused(spanwitness):
+    told = spanwitness("doctor", SPANWITNESS_CONTENT="nope")
+    assert told.status == 2
+    assert "SPANWITNESS_CONTENT='nope'" in told.err
+
+
+def test_a_trace_is_told_column_by_column_and_rule_by_rule(spanwitness):
+    told = spanwitness("doctor", _TRACES / "bypass_content_off.otlp.json")
+    assert told.status == 0, told.err
+    assert "otel_genai" in told.out
+    row = next(line for line in told.out.splitlines() if line.startswith("tool_bypass "))
+    assert row.split()[1:4] == ["0", "0", "1"]
+
+
+def test_a_path_that_is_not_there_is_an_error(spanwitness, tmp_path):
+    told = spanwitness("doctor", tmp_path / "absent")
+    assert told.status == 2
+    assert "absent" in told.err
