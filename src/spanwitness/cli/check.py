@@ -56,16 +56,22 @@ def check(
     above --fail-on, else 3 when nothing could be assessed, else 0.
     """
     from spanwitness.cli.report import Summary
-    from spanwitness.contracts import load
 
-    contracts = [load(path) for path in contract or ()]
     summary = Summary(fail_on=fail_on.value)
-    judged = _Judged(paths, contracts, summary)
+    judged = _Judged(paths, _load(contract or ()), summary)
     if format is _Format.json:
         _print_json(judged, summary, show_all=all)
     else:
         _print_text(judged, summary, show_all=all)
     raise typer.Exit(summary.exit_code(n_unusable=judged.n_unusable))
+
+
+def _load(paths: Sequence[Path]) -> list[Contract]:
+    if not paths:
+        return []
+    from spanwitness.contracts import load
+
+    return [load(path) for path in paths]
 
 
 class _Judged:

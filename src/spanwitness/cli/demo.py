@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanwitness.cli.demo_agent import answer_like_a_strict_server, extract
 from spanwitness.errors import MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ def demo(
     from rich.console import Console
     from rich.text import Text
 
+    from spanwitness.cli.demo_agent import answer_like_a_strict_server
     from spanwitness.settings import read
     from spanwitness.testing import ScriptedProvider
 
@@ -63,6 +63,7 @@ def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> lis
     import openai
 
     import spanwitness as sw
+    from spanwitness.cli.demo_agent import extract
 
     log = _LogLines()
     logging.getLogger("spanwitness.findings").addHandler(log)
