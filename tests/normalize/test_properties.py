@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.normalize.builders import (
@@ -23,7 +24,7 @@ from tests.normalize.builders import (
 
 from spanwitness.archive import TraceReader
 from spanwitness.archive.otlp_json import encode
-from spanwitness.normalize import build_runs
+from spanwitness.normalize import boundaries, build_runs
 from spanwitness.normalize.executions import executions
 from spanwitness.normalize.ledger import build_ledger
 
@@ -112,6 +113,18 @@ def test_a_lost_span_never_makes_a_run_of_ours_look_whole(
     rest = [s for n, s in enumerate(whole) if n != lost]
     runs = {run.run_id: run for run in build_runs([*rest, *(s for s in spans if _is_foreign(s))])}
     assert not runs["run-1"].is_complete
+
+
+@settings(deadline=None)
+@given(_spans(), st.booleans())
+def test_the_short_way_for_plain_traces_finds_what_the_search_finds(
+    spans: list[SpanRecord], is_whole: bool
+) -> None:
+    spans = healthy() if is_whole else spans
+    short = build_runs(spans)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boundaries, "_only_region", lambda *_: None)
+        assert build_runs(spans) == short
 
 
 def _is_foreign(found: SpanRecord) -> bool:

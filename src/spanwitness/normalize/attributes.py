@@ -9,7 +9,7 @@ import msgspec
 
 from spanwitness.normalize.plain import plain_value
 
-__all__ = ["Attributes", "as_json", "decoded", "first", "flag", "integer", "text", "texts"]
+__all__ = ["Attributes", "as_json", "decoded", "flag", "integer", "text", "texts"]
 
 Attributes: TypeAlias = Mapping[str, object]
 _decode = msgspec.json.decode
@@ -65,11 +65,3 @@ def decoded(value: object) -> object:
 def as_json(value: object) -> str:
     """Return a value of attributes as JSON text."""
     return msgspec.json.encode(plain_value(value).value).decode()
-
-
-def first(attributes: Attributes, keys: tuple[str, ...]) -> object:
-    """Return the value of the first key that is there, for names that changed over time."""
-    for key in keys:
-        if (value := attributes.get(key)) is not None:
-            return value
-    return None

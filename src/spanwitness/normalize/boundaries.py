@@ -86,9 +86,32 @@ def find_regions(tree: SpanTree) -> Regions:
         roles[span.span_id] = role
         if role != "other":
             by_role.setdefault(role, []).append(span)
+    only = _only_region(tree, by_role)
+    if only is not None:
+        return Regions([only], roles, dialects, by_role)
     found = _Finder(tree, roles, dialects)
     found.assign()
     return Regions(_simplified(found.regions), roles, dialects, by_role)
+
+
+def _only_region(tree: SpanTree, by_role: dict[Role, list[SpanRecord]]) -> Region | None:
+    """Return the run of a trace that is plainly one run: what the search finds, found faster."""
+    spans = tree.spans
+    root = tree.outermost_first[0]
+    agents = by_role.get("agent", ())
+    if len(spans) > 1 and tree.depth[tree.outermost_first[1].span_id] == 0:
+        return None
+    if any(agent is not root for agent in agents) or not ("chat" in by_role or "tool" in by_role):
+        return None
+    run_ids = tree.numbers.keys()
+    if not run_ids:
+        if root.parent_span_id is not None and not agents:
+            return None
+        return Region(key=root.span_id, root=root, is_agent=bool(agents), spans=spans, n_items=1)
+    run_id = root.attributes.get(own.RUN_ID)
+    if len(run_ids) > 1 or not isinstance(run_id, str) or own.CONTENT not in root.attributes:
+        return None
+    return Region(key=run_id, root=root, is_own=True, spans=spans, n_items=1)
 
 
 class _Finder:

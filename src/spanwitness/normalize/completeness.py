@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["incomplete_reasons"]
 
 _SHOWN: Final = frozenset({"chat", "tool"})
+_READABLE: Final = READ_DIALECTS | {None}
 
 
 def incomplete_reasons(
@@ -34,14 +35,21 @@ def incomplete_reasons(
             reasons.add("root_missing" if each.root is None else "parent_missing")
         if each.is_own and each.root is not None:
             reasons |= _own_reasons(each.root, each.key, tree)
+    by_id = tree.by_id
     for span in spans:
-        if span.attributes.get(own.UNFINISHED):
+        if own.UNFINISHED in span.attributes:
             reasons.add("open_spans")
         if span.dropped_attributes and roles[span.span_id] != "other":
             reasons.add("dropped_attributes")
-        if tree.is_orphan(span) and span is not region.root and own.RUN_ID in span.attributes:
+        above = span.parent_span_id
+        if (
+            above is not None
+            and above not in by_id
+            and span is not region.root
+            and own.RUN_ID in span.attributes
+        ):
             reasons.add("parent_missing")
-    if _has_unread(spans, tree, roles, dialects):
+    if not _READABLE.issuperset(dialects.values()) and _has_unread(spans, tree, roles, dialects):
         reasons.add("unread_dialect")
     return tuple(sorted(reasons))
 
@@ -57,13 +65,8 @@ def _own_reasons(root: SpanRecord, run_id: str, tree: SpanTree) -> set[str]:
     if integer(get(own.INTERNAL_ERRORS)):
         reasons.add("internal_error")
     started, ended = integer(get(own.SPANS_STARTED)), integer(get(own.SPANS_ENDED))
-    numbers = {
-        span.attributes.get(own.SEQ)
-        for span in tree.spans
-        if span.attributes.get(own.RUN_ID) == run_id
-    }
-    numbers.discard(None)
-    last = max((n for n in numbers if isinstance(n, int)), default=0)
+    numbers = set(tree.numbers.get(run_id, ()))
+    last = max(numbers, default=0)
     if len(numbers) < max(started or 0, last):
         is_open = started is not None and ended is not None and ended < started
         n_missing = max(started or 0, last) - len(numbers)

@@ -26,7 +26,8 @@ from spanwitness.model import (
     ToolResultPart,
     Usage,
 )
-from spanwitness.normalize.attributes import as_json, decoded, first, flag, integer, text, texts
+from spanwitness.normalize.attribute_sets import chat_attributes, tool_attributes
+from spanwitness.normalize.attributes import as_json, decoded, text, texts
 from spanwitness.normalize.messages import decode_definitions, decode_instructions
 from spanwitness.normalize.stored_messages import decode, is_whole_list
 from spanwitness.semconv import gen_ai
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from spanwitness.model import SpanRecord
     from spanwitness.model.calls import DeliveryState, OutcomeWord, Side
-    from spanwitness.normalize.attributes import Attributes
+    from spanwitness.normalize.attribute_sets import ChatAttributes
     from spanwitness.normalize.stored_messages import History
 
 __all__ = [
@@ -53,26 +54,6 @@ __all__ = [
     "usage_of",
 ]
 
-# --- the table of keys: current name first, then names that it had
-PROVIDER: Final = (gen_ai.PROVIDER_NAME, gen_ai.SYSTEM)
-INPUT_TOKENS: Final = (gen_ai.USAGE_INPUT_TOKENS, "gen_ai.usage.prompt_tokens")
-OUTPUT_TOKENS: Final = (gen_ai.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens")
-CACHED_TOKENS: Final = (
-    gen_ai.USAGE_CACHE_READ_INPUT_TOKENS,
-    "gen_ai.usage.cache_read_input_tokens",
-    "gen_ai.usage.cached_tokens",
-)
-REASONING_TOKENS: Final = (
-    gen_ai.USAGE_REASONING_TOKENS,
-    "gen_ai.usage.reasoning.tokens",
-    "gen_ai.usage.reasoning_tokens",
-)
-STREAM: Final = (gen_ai.REQUEST_STREAM, "gen_ai.is_streaming")
-FORMAT: Final = (
-    "gen_ai.openai.request.response_format",
-    "openai.request.response_format",
-    gen_ai.OUTPUT_TYPE,
-)
 _FORMAT_KINDS: Final = {
     "json_schema": OutputFormat(kind="json_schema"),
     "json_object": OutputFormat(kind="json_object"),
@@ -99,22 +80,22 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
         seq: Its position in the trace.
         step: The protocol step around it.
     """
-    get = span.attributes.get
-    written = get(gen_ai.OUTPUT_MESSAGES)
-    output = decode(written) if written is not None and is_whole_list(written) else None
+    said = chat_attributes(span.attributes)
+    written = said.output_messages
+    output = decode(written) if is_whole_list(written) else None
     reply = _UNKNOWN if output is None else _reply(output)
-    given = get(gen_ai.INPUT_MESSAGES)
+    given = said.input_messages
     messages: tuple[Message, ...] | None = None
     delivered: tuple[Delivery, ...] | None = None
-    if given is not None and is_whole_list(given):
+    if is_whole_list(given):
         known = history.read(given if isinstance(given, str) else as_json(given))
         messages, delivered = known.messages, known.deliveries
-        instructions = get(gen_ai.SYSTEM_INSTRUCTIONS)
-        if instructions is not None:
-            messages = (decode_instructions(instructions), *messages)
-    is_cut = (given is not None and messages is None) or (written is not None and output is None)
-    reasons = texts(get(gen_ai.RESPONSE_FINISH_REASONS))
-    error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
+        if said.instructions is not None:
+            messages = (decode_instructions(said.instructions), *messages)
+    error = said.error_type or ("error" if span.status == "error" else None)
+    reasons = said.finish_reasons
+    if reasons is not None and len(reasons) == 1 and reasons[0].startswith("["):
+        reasons = texts(reasons[0])
     return ChatCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
@@ -122,15 +103,17 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
         start_ns=span.start_ns,
         end_ns=span.end_ns,
         step_span_id=step,
-        provider=text(first(span.attributes, PROVIDER)),
-        host=text(get(gen_ai.SERVER_ADDRESS)),
-        request_model=text(get(gen_ai.REQUEST_MODEL)),
-        response_model=text(get(gen_ai.RESPONSE_MODEL)),
-        response_id=text(get(gen_ai.RESPONSE_ID)),
-        offered=definitions_of(get(gen_ai.TOOL_DEFINITIONS)),
-        tool_choice=_choice(get(gen_ai.REQUEST_TOOL_CHOICE)),
-        output_format=_format(span.attributes),
-        max_tokens=integer(get(gen_ai.REQUEST_MAX_TOKENS)),
+        provider=said.provider or said.system or None,
+        host=said.host or None,
+        request_model=said.request_model or None,
+        response_model=said.response_model or None,
+        response_id=said.response_id or None,
+        offered=definitions_of(said.definitions),
+        tool_choice=_choice(said.old_tool_choice),
+        output_format=_FORMAT_KINDS.get(
+            said.old_format or said.new_format or said.output_type or ""
+        ),
+        max_tokens=said.max_tokens,
         input_messages=messages,
         delivered=delivered,
         output_messages=output,
@@ -139,11 +122,12 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
         text_chars=reply.text_chars,
         reasoning_chars=reply.reasoning_chars,
         has_refusal=reply.has_refusal,
-        usage=usage_of(span.attributes),
-        is_streaming=flag(first(span.attributes, STREAM)) or False,
+        usage=usage_of(said),
+        is_streaming=said.is_streaming or said.old_streaming or False,
         ending="error" if error else "complete" if reasons else "unknown",
         error_type=error,
-        is_truncated=is_cut,
+        is_truncated=(given is not None and messages is None)
+        or (written is not None and output is None),
     )
 
 
@@ -156,14 +140,13 @@ def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool
         step: The protocol step around it.
         is_subagent: It handed its work to another agent.
     """
-    get = span.attributes.get
-    recorded = get(gen_ai.TOOL_CALL_RESULT)
-    error = text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None)
-    call_id = text(get(gen_ai.TOOL_CALL_ID))
-    is_mcp = get(gen_ai.MCP_METHOD_NAME) is not None
+    said = tool_attributes(span.attributes)
+    recorded = said.result
+    error = said.error_type or ("error" if span.status == "error" else None)
+    is_mcp = said.mcp_method is not None
     result = decoded(recorded) if recorded is not None else raised_text(span)
     side: Side = "subagent" if is_subagent else "client"
-    if is_mcp or get(gen_ai.TOOL_TYPE) == "extension":
+    if is_mcp or said.kind == "extension":
         side = "mcp"
     return ToolCall(
         span_id=span.span_id,
@@ -172,14 +155,14 @@ def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool
         start_ns=span.start_ns,
         end_ns=span.end_ns,
         step_span_id=step,
-        name=tool_name_of(span),
-        call_id=call_id,
-        link="none" if call_id is None else "explicit",
+        name=said.name or tool_name_of(span),
+        call_id=said.call_id or None,
+        link="explicit" if said.call_id else "none",
         side=side,
-        server=text(get(gen_ai.SERVER_ADDRESS)) if is_mcp else None,
+        server=said.host or None if is_mcp else None,
         outcome=_outcome(recorded, error),
         error_type=error,
-        arguments=decoded(get(gen_ai.TOOL_CALL_ARGUMENTS)),
+        arguments=decoded(said.arguments),
         result=result,
         has_result=result is not None or recorded is not None,
         result_chars=len(recorded) if isinstance(recorded, str) else None,
@@ -329,11 +312,6 @@ def is_empty_text(value: str) -> bool:
     return len(value) < 64 and value.strip() in _EMPTY_TEXTS
 
 
-def _format(attributes: Attributes) -> OutputFormat | None:
-    value = first(attributes, FORMAT)
-    return _FORMAT_KINDS.get(value) if isinstance(value, str) else None
-
-
 def _choice(value: object) -> ToolChoice | None:
     if not isinstance(value, str):
         return None
@@ -348,15 +326,19 @@ def _choice(value: object) -> ToolChoice | None:
     return ToolChoice(mode="named", names=(name,)) if isinstance(name, str) else None
 
 
-def usage_of(attributes: Attributes) -> Usage:
-    """Return the tokens of a call."""
-    given = first(attributes, INPUT_TOKENS)
-    produced = first(attributes, OUTPUT_TOKENS)
+def usage_of(said: ChatAttributes) -> Usage:
+    """Return the tokens of a call, under the names of today or of before."""
+    given, produced = said.input_tokens, said.output_tokens
+    if given is None:
+        given = said.old_input_tokens
+    if produced is None:
+        produced = said.old_output_tokens
     if given is None and produced is None:
         return _NO_USAGE
+    cached, reasoning = said.cached_tokens, said.reasoning_tokens
     return Usage(
-        input_tokens=integer(given),
-        output_tokens=integer(produced),
-        cached_input_tokens=integer(first(attributes, CACHED_TOKENS)),
-        reasoning_tokens=integer(first(attributes, REASONING_TOKENS)),
+        input_tokens=given,
+        output_tokens=produced,
+        cached_input_tokens=said.old_cached_tokens if cached is None else cached,
+        reasoning_tokens=said.old_reasoning_tokens if reasoning is None else reasoning,
     )

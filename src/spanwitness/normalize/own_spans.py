@@ -18,7 +18,8 @@ from spanwitness.model import (
     ToolDefinition,
     ToolRequest,
 )
-from spanwitness.normalize.attributes import decoded, flag, integer, text, texts
+from spanwitness.normalize.attribute_sets import chat_attributes, tool_attributes
+from spanwitness.normalize.attributes import decoded, text, texts
 from spanwitness.normalize.otel_genai import (
     definitions_of,
     raised_text,
@@ -26,14 +27,14 @@ from spanwitness.normalize.otel_genai import (
     tool_name_of,
     usage_of,
 )
-from spanwitness.normalize.stored_messages import StoredMessages, is_whole_list
+from spanwitness.normalize.stored_messages import StoredMessages, decode, is_whole_list
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as own
 
 if TYPE_CHECKING:
-    from spanwitness.model import SpanRecord
+    from spanwitness.model import Message, SpanRecord
     from spanwitness.model.calls import OutcomeWord, Side, WireFormat
-    from spanwitness.normalize.attributes import Attributes
+    from spanwitness.normalize.attribute_sets import ChatAttributes
     from spanwitness.normalize.stored_messages import History
 
 __all__ = ["Deliveries", "read_chat", "read_discovery", "read_tool"]
@@ -59,14 +60,18 @@ class Deliveries:
     def __init__(self) -> None:
         self._known: dict[str, Delivery] = {}
 
-    def of(self, attributes: Attributes) -> tuple[Delivery, ...] | None:
-        """Return the results that stand in a request; call in the order of the requests."""
-        ids = texts(attributes.get(own.DELIVERED_IDS))
-        fresh = attributes.get(own.DELIVERED)
+    def of(self, ids: tuple[str, ...] | None, fresh: str | None) -> tuple[Delivery, ...] | None:
+        """Return the results that stand in a request; call in the order of the requests.
+
+        Args:
+            ids: Call ids of all of them.
+            fresh: JSON of those that stand there for the first time or in another form.
+        """
         if ids is None and fresh is None:
             return None
+        known = self._known
         nameless: list[Delivery] = []
-        if isinstance(fresh, str):
+        if fresh is not None:
             try:
                 stated = _DELIVERIES.decode(fresh)
             except msgspec.MsgspecError:
@@ -75,9 +80,9 @@ class Deliveries:
                 if delivery.call_id is None:
                     nameless.append(delivery)
                 else:
-                    self._known[delivery.call_id] = delivery
-                    ids = ids if ids is not None else ()
-        known = self._known
+                    known[delivery.call_id] = delivery
+        if not ids and not nameless:
+            return ()
         named = [known.get(id_) or Delivery(call_id=id_) for id_ in ids or ()]
         return (*named, *nameless)
 
@@ -94,10 +99,9 @@ def read_chat(
         seq: Its position in the trace.
         step: The protocol step around it.
     """
-    attributes = span.attributes
-    get = attributes.get
-    output = _messages(get(gen_ai.OUTPUT_MESSAGES), history)
-    cut = get(own.TRUNCATED)
+    said = chat_attributes(span.attributes)
+    output = decode(said.output_messages) if is_whole_list(said.output_messages) else None
+    given = said.input_messages
     return ChatCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
@@ -106,50 +110,46 @@ def read_chat(
         end_ns=span.end_ns,
         step_span_id=step,
         dialect="spanwitness",
-        wire=_wire(get(own.WIRE)),
-        provider=text(get(gen_ai.PROVIDER_NAME)),
-        host=text(get(gen_ai.SERVER_ADDRESS)),
-        request_model=text(get(gen_ai.REQUEST_MODEL)),
-        response_model=text(get(gen_ai.RESPONSE_MODEL)),
-        response_id=text(get(gen_ai.RESPONSE_ID)),
-        offered=_offered(attributes),
-        tool_choice=_choice(get(own.TOOL_CHOICE)),
-        output_format=_format(attributes),
-        max_tokens=integer(get(gen_ai.REQUEST_MAX_TOKENS)),
-        request_bytes=integer(get(own.REQUEST_BYTES)),
-        has_server_state=flag(get(own.SERVER_STATE)) or False,
-        input_messages=_messages(get(gen_ai.INPUT_MESSAGES), history),
-        delivered=deliveries.of(attributes),
-        reasoning_lost=integer(get(own.REASONING_LOST)),
+        wire=cast("WireFormat", said.wire) if said.wire in _WIRES else "unknown",
+        provider=said.provider or None,
+        host=said.host or None,
+        request_model=said.request_model or None,
+        response_model=said.response_model or None,
+        response_id=said.response_id or None,
+        offered=_offered(said),
+        tool_choice=None if said.tool_choice is None else _choice(said.tool_choice),
+        output_format=_format(said),
+        max_tokens=said.max_tokens,
+        request_bytes=said.request_bytes,
+        has_server_state=said.has_server_state or False,
+        input_messages=StoredMessages(given, history) if is_whole_list(given) else None,
+        delivered=deliveries.of(said.delivered_ids, said.delivered),
+        reasoning_lost=said.reasoning_lost,
         output_messages=output,
-        requested=_requested(get(own.TOOL_CALLS), output),
-        finish_reasons=texts(get(gen_ai.RESPONSE_FINISH_REASONS)),
-        text_chars=integer(get(own.TEXT_CHARS)),
-        reasoning_chars=integer(get(own.REASONING_CHARS)),
-        has_refusal=flag(get(own.REFUSAL)) or False,
-        is_schema_satisfied=flag(get(own.SCHEMA_SATISFIED)),
-        n_values=integer(get(own.VALUES)),
-        n_values_unseen=integer(get(own.VALUES_UNSEEN)),
-        usage=usage_of(attributes),
-        is_streaming=flag(get(gen_ai.REQUEST_STREAM)) or False,
-        ending=_ending(get(own.ENDING)),
-        attempts=_attempts(texts(get(own.ATTEMPTS))),
-        error_type=text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None),
-        is_truncated=cut is not None and not _CONTENT.isdisjoint(texts(cut) or ()),
+        requested=_requested(said.tool_calls, output),
+        finish_reasons=said.finish_reasons,
+        text_chars=said.text_chars,
+        reasoning_chars=said.reasoning_chars,
+        has_refusal=said.has_refusal or False,
+        is_schema_satisfied=said.is_schema_satisfied,
+        n_values=said.n_values,
+        n_values_unseen=said.n_values_unseen,
+        usage=usage_of(said),
+        is_streaming=said.is_streaming or False,
+        ending=cast("Literal['complete']", said.ending) if said.ending in _ENDINGS else "unknown",
+        attempts=() if said.attempts is None else _attempts(said.attempts),
+        error_type=said.error_type or ("error" if span.status == "error" else None),
+        is_truncated=said.truncated is not None and not _CONTENT.isdisjoint(said.truncated),
     )
 
 
 def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool) -> ToolCall:
     """Read an execution of a tool; the arguments are those of `otel_genai.read_tool`."""
-    get = span.attributes.get
-    recorded = get(gen_ai.TOOL_CALL_RESULT)
+    said = tool_attributes(span.attributes)
+    recorded = said.result
     result = decoded(recorded) if recorded is not None else raised_text(span)
-    cut = get(own.TRUNCATED)
-    link = get(own.TOOL_LINK)
-    outcome = get(own.TOOL_OUTCOME)
-    effect = get(own.TOOL_EFFECT)
-    side = get(own.TOOL_SIDE, "subagent" if is_subagent else "client")
-    chars = integer(get(own.TOOL_RESULT_CHARS))
+    chars = said.result_chars
+    side = said.side or ("subagent" if is_subagent else "client")
     return ToolCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,
@@ -157,25 +157,25 @@ def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool
         start_ns=span.start_ns,
         end_ns=span.end_ns,
         step_span_id=step,
-        name=tool_name_of(span),
-        call_id=text(get(gen_ai.TOOL_CALL_ID)),
-        link=cast("Literal['exact']", link) if link in _LINKS else "none",
+        name=said.name or tool_name_of(span),
+        call_id=said.call_id or None,
+        link=cast("Literal['exact']", said.link) if said.link in _LINKS else "none",
         side=cast("Side", side) if side in _SIDES else "client",
-        server=text(get(own.TOOL_SERVER)),
-        effect=cast("Literal['read']", effect) if effect in ("read", "write") else None,
-        outcome=cast("OutcomeWord", outcome) if outcome in _OUTCOMES else "unknown",
-        error_type=text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None),
-        error_text_digest=text(get(own.TOOL_ERROR_DIGEST)),
-        arguments=decoded(get(gen_ai.TOOL_CALL_ARGUMENTS)),
-        arguments_digest=text(get(own.TOOL_ARGUMENTS_DIGEST)),
+        server=said.server or None,
+        effect=cast("Literal['read']", said.effect) if said.effect in ("read", "write") else None,
+        outcome=cast("OutcomeWord", said.outcome) if said.outcome in _OUTCOMES else "unknown",
+        error_type=said.error_type or ("error" if span.status == "error" else None),
+        error_text_digest=said.error_digest or None,
+        arguments=decoded(said.arguments),
+        arguments_digest=said.arguments_digest or None,
         result=result,
         has_result=result is not None or recorded is not None,
-        result_digest=text(get(own.TOOL_RESULT_DIGEST)),
+        result_digest=said.result_digest or None,
         result_chars=len(recorded) if chars is None and isinstance(recorded, str) else chars,
-        is_truncated=cut is not None and gen_ai.TOOL_CALL_RESULT in (texts(cut) or ()),
-        phase=text(get(own.PHASE)),
-        is_phase_violation=flag(get(own.PHASE_VIOLATION)) or False,
-        is_refused=flag(get(own.PHASE_REFUSED)) or False,
+        is_truncated=said.truncated is not None and gen_ai.TOOL_CALL_RESULT in said.truncated,
+        phase=said.phase or None,
+        is_phase_violation=said.is_phase_violation or False,
+        is_refused=said.is_refused or False,
     )
 
 
@@ -199,19 +199,15 @@ def read_discovery(span: SpanRecord, seq: int) -> Discovery:
     )
 
 
-def _messages(value: object, history: History) -> StoredMessages | None:
-    return StoredMessages(value, history) if is_whole_list(value) else None
-
-
-def _offered(attributes: Attributes) -> tuple[ToolDefinition, ...] | None:
-    names = texts(attributes.get(own.TOOLS_OFFERED))
+def _offered(said: ChatAttributes) -> tuple[ToolDefinition, ...] | None:
+    names = said.offered
     if names is None:
         # An empty list may be lost on the way (some exporters drop it); its count is not.
-        return () if attributes.get(own.TOOLS_OFFERED_COUNT) == 0 else None
-    defined = definitions_of(attributes.get(gen_ai.TOOL_DEFINITIONS))
+        return () if said.n_offered == 0 else None
+    defined = definitions_of(said.definitions)
     if defined is not None and len(defined) == len(names):
         return defined
-    return _named_tools(names, texts(attributes.get(own.TOOLS_OFFERED_SIDES)))
+    return _named_tools(names, said.offered_sides)
 
 
 @lru_cache(maxsize=512)
@@ -227,7 +223,7 @@ def _named_tools(
 
 
 @lru_cache(maxsize=512)
-def _parse_choice(value: str) -> ToolChoice | None:
+def _choice(value: str) -> ToolChoice | None:
     mode, _, names = value.partition(":")
     if mode not in _CHOICES:
         return None
@@ -235,31 +231,27 @@ def _parse_choice(value: str) -> ToolChoice | None:
     return ToolChoice(mode=cast("Literal['auto']", mode), names=chosen)
 
 
-def _choice(value: object) -> ToolChoice | None:
-    return _parse_choice(value) if isinstance(value, str) else None
-
-
-def _format(attributes: Attributes) -> OutputFormat | None:
-    kind = attributes.get(own.RESPONSE_FORMAT)
-    if kind not in _FORMATS:
-        return None
+def _format(said: ChatAttributes) -> OutputFormat | None:
+    kind = said.format_kind
     if kind == "text":
         return _TEXT
-    schema = decoded(attributes.get(own.RESPONSE_SCHEMA))
+    if kind not in _FORMATS:
+        return None
+    schema = decoded(said.schema)
     return OutputFormat(
         kind=cast("Literal['text']", kind),
-        name=text(attributes.get(own.RESPONSE_FORMAT_NAME)),
-        schema_digest=text(attributes.get(own.RESPONSE_SCHEMA_DIGEST)),
+        name=said.format_name or None,
+        schema_digest=said.schema_digest or None,
         schema=schema if isinstance(schema, dict) else None,
     )
 
 
-def _requested(value: object, output: StoredMessages | None) -> tuple[ToolRequest, ...] | None:
+def _requested(
+    value: str | None, output: tuple[Message, ...] | None
+) -> tuple[ToolRequest, ...] | None:
     """Return the calls of a reply: their outline, with the arguments that stand in the messages."""
-    if not isinstance(value, str):
-        return None
-    if value == "[]":
-        return ()
+    if value is None or value == "[]":
+        return None if value is None else ()
     try:
         outlines = _REQUESTS.decode(value)
     except msgspec.MsgspecError:
@@ -274,7 +266,15 @@ def _requested(value: object, output: StoredMessages | None) -> tuple[ToolReques
             found.append(outline)
             continue
         pending.remove(match)
-        found.append(msgspec.structs.replace(outline, arguments=match.arguments))
+        found.append(
+            ToolRequest(
+                name=outline.name,
+                call_id=outline.call_id,
+                arguments=match.arguments,
+                side=outline.side,
+                source=outline.source,
+            )
+        )
     return tuple(found)
 
 
@@ -285,18 +285,8 @@ def _is_same(outline: ToolRequest, call: ToolRequest) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _attempts(values: tuple[str, ...] | None) -> tuple[Attempt, ...]:
-    if values is None:
-        return ()
+def _attempts(values: tuple[str, ...]) -> tuple[Attempt, ...]:
     return tuple(
         Attempt(status_code=int(value)) if value.isdecimal() else Attempt(error=value)
         for value in values
     )
-
-
-def _wire(value: object) -> WireFormat:
-    return cast("WireFormat", value) if value in _WIRES else "unknown"
-
-
-def _ending(value: object) -> Literal["complete", "abandoned", "cancelled", "error", "unknown"]:
-    return cast("Literal['complete']", value) if value in _ENDINGS else "unknown"

@@ -115,7 +115,7 @@ def _facts_of(span: SpanRecord) -> dict[str, object]:
         "service": text(span.resource.get(gen_ai.SERVICE_NAME)),
         "error_type": text(get(gen_ai.ERROR_TYPE)),
     }
-    if any(key.startswith("spanwitness.") for key in attributes):
+    if own.RUN_ID in attributes or own.CONTENT in attributes:
         facts |= {
             "item_id": text(get(own.ITEM_ID)),
             "subject": text(get(own.SUBJECT)),

@@ -215,7 +215,8 @@ def _submission(region: Region, ids: list[str], calls: _Calls) -> Submission | N
 
 def _dialects(spans: list[SpanRecord], found: Regions) -> tuple[str, ...]:
     named = {found.dialects[span.span_id] for span in spans}
-    return tuple(sorted(name for name in named if name is not None))
+    named.discard(None)
+    return tuple(sorted(named))  # type: ignore[arg-type]
 
 
 def _content(

@@ -25,6 +25,8 @@ _MAX_KNOWN: Final = 4
 
 def is_whole_list(value: object) -> bool:
     """Say whether an attribute holds a whole list, and not one that a length limit cut."""
+    if value is None:
+        return False
     if isinstance(value, str):
         return value[:1] in "[{ \n" and value[-4:].rstrip()[-1:] in ("]", "}")
     return isinstance(value, (list, dict))

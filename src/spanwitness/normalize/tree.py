@@ -38,6 +38,8 @@ class SpanTree:
         for span in late:
             self._apply_late(span)
         self.depth: dict[str, int] = {}
+        self.numbers: dict[str, list[int]] = {}
+        """Sequence numbers of the spans of each run of ours, by run id."""
         self._starts: dict[str, int] = {}
         self.outermost_first: list[SpanRecord] = []
         """Every span after its parent."""
@@ -75,11 +77,15 @@ class SpanTree:
 
     def _ordered(self) -> list[SpanRecord]:
         starts, depth = self._starts, self.depth
-        has_seq = False
         for span in list(self.by_id.values()):
             if span.span_id not in starts:
                 self._place(self.by_id[span.span_id])
-            has_seq = has_seq or own.SEQ in span.attributes
+            run_id = span.attributes.get(own.RUN_ID)
+            if type(run_id) is str:
+                numbers = self.numbers.setdefault(run_id, [])
+                seq = span.attributes.get(own.SEQ)
+                if type(seq) is int:
+                    numbers.append(seq)
         # A stable order of ids first, so that what is equal in all else does not depend on arrival.
         keyed = [
             (starts[span.span_id], depth[span.span_id], span.start_ns, span.span_id)
@@ -90,7 +96,7 @@ class SpanTree:
         found = [by_id[key[3]] for key in keyed]
         keyed.sort(key=_DEPTH)
         self.outermost_first = [by_id[key[3]] for key in keyed]
-        return _by_seq(found) if has_seq else found
+        return _by_seq(found) if self.numbers else found
 
     def _place(self, span: SpanRecord) -> None:
         """Work out start and depth of a span from those of its parents."""
