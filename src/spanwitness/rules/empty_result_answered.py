@@ -22,6 +22,9 @@ _POINTER = re.compile(
     re.IGNORECASE,
 )
 
+_LONGEST_POINTER = 80
+"""Characters."""
+
 
 @rule("empty_result_answered", severity="error", fault="reasoning", needs=EXECUTIONS | CHATS)
 def empty_result_answered(facts: Facts) -> Outcome:
@@ -42,19 +45,23 @@ def empty_result_answered(facts: Facts) -> Outcome:
     if not facts.executions:
         return facts.no_execution
     empty = [e for e in facts.executions if _is_empty(e) and _may_read(facts, e)]
-    if not empty:
+    unread = [e for e in facts.executions if _is_unread(e)]
+    if not empty and not unread:
         if facts.has_unknown_outcome:
             return not_assessed("what some reads gave is not recorded")
         return facts.nothing_found
-    handed = [e for e in empty if e.side == "subagent"]
+    handed = [e for e in (*empty, *unread) if e.side == "subagent"]
     if any(
         e not in empty
+        and e not in unread
         and e not in facts.failures
         and _may_read(facts, e)
         and not _is_inside(facts, e, handed)
         for e in facts.executions
     ):
         return facts.nothing_found
+    if unread:
+        return not_assessed("what a sub-agent reported is not recorded")
     reads = [e for e in empty if e.side == "subagent" or facts.effect_of(e) == "read"]
     if not facts.run.is_complete:
         return facts.incomplete
@@ -79,6 +86,14 @@ def _is_inside(facts: Facts, execution: Execution, handed: list[Execution]) -> b
         e.call is not None and e.call.start_ns <= chat.start_ns and chat.end_ns <= e.call.end_ns
         for e in handed
     )
+
+
+def _is_unread(execution: Execution) -> bool:
+    """Say whether a sub-agent's report may be a mere pointer that was not recorded."""
+    if execution.side != "subagent" or execution.outcome != "value" or execution.has_result:
+        return False
+    chars = None if execution.call is None else execution.call.result_chars
+    return chars is None or chars <= _LONGEST_POINTER
 
 
 def _is_empty(execution: Execution) -> bool:
