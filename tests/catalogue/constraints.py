@@ -164,11 +164,24 @@ RECIPES = [
         finds=BYPASS, healthy=None, on=WHOLE, off="not_assessed",
     ),
     recipe(
+        "A03 an empty object that the schema forbids",
+        A03.varied(script=[text("{}")]),
+        finds=BYPASS | {"schema_not_enforced": "harness"}, healthy=None, on=WHOLE,
+        off={"output_constraint_bypass": "not_assessed", "schema_not_enforced": "violated"},
+    ),
+    recipe(
         "A05 the schema posing as a tool", A05,
         finds={"schema_posing_as_tool": "harness"}, healthy=A05_HEALTHY,
         on=[*WHOLE, *STREAMED], off="not_assessed",  # so are no values of arguments
     ),
     recipe("A06 tools dropped by a gateway", A06, finds=BYPASS, healthy=A06_HEALTHY, on=WHOLE),
+    recipe(
+        "A06 most of the prompt gone",
+        A06.varied(system="You read invoices with great care. " * 600),
+        finds=BYPASS | {"prompt_truncated": "harness"},
+        healthy=A06_HEALTHY.varied(system="You read invoices with great care. " * 600), on=[CHAT],
+        off={"output_constraint_bypass": "violated", "prompt_truncated": "not_assessed"},
+    ),
     recipe(
         "A08 the wrong type", A08, finds={"schema_not_enforced": "harness"}, healthy=A08_HEALTHY,
         on=[*WHOLE, *STREAMED, ASYNC[0]],
