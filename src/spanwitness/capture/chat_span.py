@@ -17,6 +17,7 @@ from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as sw
 from spanwitness.wire import number_reply
 from spanwitness.wire.facts import WireRequest
+from spanwitness.wire.reading import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -287,7 +288,9 @@ class ChatSpan:
             case "cancelled" | "error":
                 return self._how
             case "closed" | "dropped":
-                return "abandoned"
+                # SDKs close the body when the provider says in the stream that it failed.
+                is_told = reply is not None and reply.error_type not in (None, UNREADABLE)
+                return "error" if is_told else "abandoned"
             case "eof":
                 # Read to its end, but not by us: cut to the cap, or in an unknown encoding.
                 return "error" if reply is not None and not reply.is_cut else None
