@@ -112,5 +112,6 @@ def jaeger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jaeger]:
                 time.sleep(0.2)
         yield found
     finally:
-        process.terminate()
+        # A graceful end of Jaeger takes half a minute, and nothing of it is kept.
+        process.kill()
         process.wait(10)

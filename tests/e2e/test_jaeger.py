@@ -1,4 +1,4 @@
-"""Runs traced by the demo agent arrive in a real Jaeger, over both protocols, and are found by flag."""
+"""Runs of the demo agent arrive in a real Jaeger, over both protocols, and are found by flag."""
 
 from __future__ import annotations
 

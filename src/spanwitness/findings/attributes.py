@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 
 MAX_EVENTS: Final = 32
-"""Evaluation events on one root; violated verdicts come first. The SDK keeps 128 events a span."""
+"""Evaluation events on one root; findings come first. The SDK keeps 128 events a span."""
 _MAX_REASON_CHARS: Final = 500
 _LABELS: Final = {
     "holds": "pass",
@@ -38,9 +38,10 @@ def root_attributes(judged: Judged) -> Attributes:
 def evaluation_events(judged: Judged) -> Iterator[Attributes]:
     """Yield the attributes of one `gen_ai.evaluation.result` event a verdict.
 
-    Only what was violated or could not be assessed has one; at most `MAX_EVENTS`, the worst first.
+    Only findings and what could not be assessed have one; at most `MAX_EVENTS`, the worst first. A
+    violation that another one explains has none: backends count events, and it is one cause.
     """
-    telling = [v for v in judged.verdicts if v.verdict in {"violated", "not_assessed"}]
+    telling = [v for v in judged.verdicts if v.is_finding or v.verdict == "not_assessed"]
     telling.sort(key=_rank)
     for verdict in telling[:MAX_EVENTS]:
         yield evaluation_attributes(verdict)
@@ -93,13 +94,10 @@ def _rule_attributes(verdict: Verdict) -> Attributes:
     }
     if verdict.kind is not None:
         attributes[names.FAULT_KIND] = verdict.kind
-    if verdict.explained_by is not None:
-        attributes[names.EXPLAINED_BY] = verdict.explained_by
     if verdict.contract is not None:
         attributes[names.CONTRACT] = verdict.contract
     return attributes
 
 
 def _rank(verdict: Verdict) -> tuple[int, int, str]:
-    order = 0 if verdict.is_finding else 1 if verdict.verdict == "violated" else 2
-    return order, -SEVERITIES.index(verdict.severity), verdict.rule
+    return int(not verdict.is_finding), -SEVERITIES.index(verdict.severity), verdict.rule

@@ -92,8 +92,6 @@ FAULT_KIND: Final = "spanwitness.fault.kind"
 """str. Kind of a reasoning fault."""
 REASON: Final = "spanwitness.reason"
 """str. One sentence of names and counts, never content."""
-EXPLAINED_BY: Final = "spanwitness.explained_by"
-"""str. Id of the rule whose violation explains this one."""
 CONTRACT: Final = "spanwitness.contract"
 """str. Name of the contract whose clause this is."""
 
