@@ -22,7 +22,7 @@ __all__ = [
     "Transition",
     "chain",
     "composition_gap",
-    "final_residual",
+    "final_residuals",
     "gap_of_sequences",
     "transition",
 ]
@@ -66,13 +66,15 @@ class CompositionGap:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinalResidual:
-    """Predicted final success rate minus the observed one."""
+    """Predicted final success rate of a group minus the observed one."""
 
+    group: str
+    n_items: int
     observed: float
     pooled: float | None
-    """With one chain of rates for all."""
+    """With the rates of all groups together; `None`: a rate it needs is unknown."""
     conditioned: float | None
-    """With a chain for each group."""
+    """With the group's own rates; `None`: unknown, or nothing was learned of the group."""
 
 
 def transition(counts: PairedCounts, *, smoothing: Smoothing = "jeffreys") -> Transition:
@@ -181,38 +183,51 @@ def gap_of_sequences(
     return composition_gap(_steps(rows), direct, smoothing=smoothing)
 
 
-def final_residual(
-    groups: Mapping[str, Iterable[Sequence[bool]]], *, smoothing: Smoothing = "jeffreys"
-) -> FinalResidual:
-    """Chain the rates to the last step and compare with the success rate seen there.
+def final_residuals(
+    learned: Mapping[str, Iterable[Sequence[bool]]],
+    target: Mapping[str, Iterable[Sequence[bool]]],
+    *,
+    smoothing: Smoothing = "jeffreys",
+) -> tuple[FinalResidual, ...]:
+    """Chain learned rates from each target group's baseline and compare with its final success.
+
+    Learn from other items than the target's: on the same items, chained raw rates of a group give
+    its final success rate whatever the steps remember, as an identity.
 
     Args:
-        groups: Success sequences by group; one group, where there are none.
+        learned: Success sequences by group to take the rates from.
+        target: Success sequences by group to predict.
         smoothing: As in `transition`.
 
     Raises:
         CountError: As `gap_of_sequences`.
     """
-    by_group = {name: _checked(rows) for name, rows in groups.items()}
-    rows = [row for group in by_group.values() for row in group]
-    if not rows:
-        raise CountError("no sequences")
-    if len({len(row) for row in rows}) != 1:
-        raise CountError("groups have unequal numbers of steps")
-    observed = sum(row[-1] for row in rows) / len(rows)
-    parts = [(len(group), _final(group, smoothing)) for group in by_group.values()]
-    known = [n * value for n, value in parts if value is not None]
-    whole = _final(rows, smoothing)
-    return FinalResidual(
-        observed=observed,
-        pooled=None if whole is None else whole - observed,
-        conditioned=sum(known) / len(rows) - observed if len(known) == len(parts) else None,
-    )
+    by_group = {name: _checked(rows) for name, rows in learned.items()}
+    everything = _checked([row for rows in by_group.values() for row in rows])
+    found = []
+    for name, given in target.items():
+        rows = _checked(given)
+        if len(rows[0]) != len(everything[0]):
+            raise CountError(f"group {name!r} has another number of steps than those learned from")
+        before = sum(row[0] for row in rows) / len(rows)
+        observed = sum(row[-1] for row in rows) / len(rows)
+        pooled = _final(before, everything, smoothing)
+        own = _final(before, by_group[name], smoothing) if name in by_group else None
+        found.append(
+            FinalResidual(
+                group=name,
+                n_items=len(rows),
+                observed=observed,
+                pooled=None if pooled is None else pooled - observed,
+                conditioned=None if own is None else own - observed,
+            )
+        )
+    return tuple(found)
 
 
-def _final(rows: list[tuple[bool, ...]], smoothing: Smoothing) -> float | None:
-    p_right: float | None = sum(row[0] for row in rows) / len(rows)
-    for counts in _steps(rows):
+def _final(before: float, learned: list[tuple[bool, ...]], smoothing: Smoothing) -> float | None:
+    p_right: float | None = before
+    for counts in _steps(learned):
         p_right = _step(p_right, transition(counts, smoothing=smoothing))
     return p_right
 

@@ -80,20 +80,33 @@ def gain_probability(
         return None
     try:
         from scipy.integrate import quad
-        from scipy.stats import beta
+        from scipy.special import betainc, betaincinv
     except ImportError as error:
         raise needs_extra(error) from None
-    right = beta(counts.n_corrected / repeats + 0.5, counts.n_kept_wrong / repeats + 0.5)
-    wrong = beta(counts.n_corrupted / repeats + 0.5, counts.n_kept_right / repeats + 0.5)
+    right = (counts.n_corrected / repeats + 0.5, counts.n_kept_wrong / repeats + 0.5)
+    wrong = (counts.n_corrupted / repeats + 0.5, counts.n_kept_right / repeats + 0.5)
     if p0 == 0:
-        return float(right.sf(cost))
+        return 1 - float(betainc(*right, _share(cost)))
     if p0 == 1:
-        return float(wrong.cdf(-cost))
+        return float(betainc(*wrong, _share(-cost)))
 
     def enough(quantile: float) -> float:
-        return float(wrong.cdf(((1 - p0) * right.ppf(quantile) - cost) / p0))
+        gain = (1 - p0) * betaincinv(*right, quantile)
+        return float(betainc(*wrong, _share((gain - cost) / p0)))
 
     # With many right items `enough` is nearly a step; quad is told where.
-    at_step = float(right.cdf((cost + p0 * wrong.median()) / (1 - p0)))
-    value, _error = quad(enough, 0.0, 1.0, points=[at_step], limit=400, epsabs=1e-7, epsrel=1e-7)
+    at_step = (cost + p0 * betaincinv(*wrong, 0.5)) / (1 - p0)
+    value, _error = quad(
+        enough,
+        0.0,
+        1.0,
+        points=[float(betainc(*right, _share(at_step)))],
+        limit=400,
+        epsabs=1e-7,
+        epsrel=1e-7,
+    )
     return min(1.0, max(0.0, float(value)))
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))

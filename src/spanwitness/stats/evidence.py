@@ -140,14 +140,15 @@ def cell_rates(rows: Iterable[StageRow], *, level: float = 0.95) -> tuple[CellRa
     """Return the rates of each condition and stage, in order of appearance.
 
     Args:
-        rows: All rows; those not retained are left out.
+        rows: All rows; those not retained are left out, and a cell may be left with none.
         level: Probability inside the Jeffreys intervals, with rows of a cell as units (a case has
             one row in a cell).
     """
     cells: dict[tuple[str, str], list[StageRow]] = {}
     for row in rows:
+        cell = cells.setdefault((row.key.condition, row.key.stage), [])
         if row.is_retained:
-            cells.setdefault((row.key.condition, row.key.stage), []).append(row)
+            cell.append(row)
     return tuple(_cell(condition, stage, cell, level) for (condition, stage), cell in cells.items())
 
 
@@ -225,11 +226,12 @@ def matched_changes(
     Raises:
         CountError: No retained row has the baseline condition.
     """
-    retained = {row.key: row for row in rows if row.is_retained}
-    conditions = list(dict.fromkeys(key.condition for key in retained))
-    if baseline not in conditions:
+    everything = list(rows)
+    retained = {row.key: row for row in everything if row.is_retained}
+    if all(key.condition != baseline for key in retained):
         raise CountError(f"no retained row has the baseline condition {baseline!r}")
-    stages = list(dict.fromkeys(key.stage for key in retained))
+    conditions = list(dict.fromkeys(row.key.condition for row in everything))
+    stages = list(dict.fromkeys(row.key.stage for row in everything))
     found = []
     for condition in conditions:
         if condition == baseline:
