@@ -377,3 +377,15 @@ def test_predicates_are_asked_about_results_only():
         list(items())
         items().close()
     assert asked == []
+
+
+def test_an_equal_call_of_an_earlier_reply_does_not_take_the_tool():
+    called = tool(name="t")(lambda a: a)
+    with watching() as seen:
+        seen.state.board.post([request("t", {"a": 1}, "old")], "reply 1")
+        seen.state.board.post(
+            [request("t", {"a": 1}, "new 1"), request("t", {"a": 1}, "new 2")], "reply 2"
+        )
+        called(1)
+        called(1)
+    assert [s.attributes["gen_ai.tool.call.id"] for s in seen.spans] == ["new 1", "new 2"]

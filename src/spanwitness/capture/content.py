@@ -9,6 +9,7 @@ U+FFFD.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from hashlib import blake2b
 from math import isfinite
@@ -32,13 +33,14 @@ __all__ = [
     "digest_content",
     "digest_value",
     "encode",
+    "encode_large",
     "encode_small",
     "encode_text",
     "exception_text",
     "measure",
 ]
 
-_DIGEST_CHARS: Final = 65_536
+_DIGEST_CHARS: Final = 32_768
 """Longer texts are not digested on the caller's path: a digest takes 1 ms a megabyte."""
 _FREEZE_CHARS: Final = 262_144
 _BIG_INT: Final = 1 << 64
@@ -94,9 +96,14 @@ def encode(value: object, policy: ContentPolicy, *, max_chars: int | None = None
         small = encode_small(value, policy)
         if small is not None:
             return Encoded(small, len(small))
+    return encode_large(value, policy, cap)
+
+
+def encode_large(value: object, policy: ContentPolicy, cap: int | None = None) -> Encoded:
+    """Make a value ready to leave that `encode_small` gave back; else as `encode`."""
     if not policy.is_on:
         return _outline(value, policy)
-    return _encode_slowly(value, policy, cap)
+    return _encode_slowly(value, policy, policy.max_chars if cap is None else cap)
 
 
 def encode_small(value: object, policy: ContentPolicy) -> str | None:  # noqa: C901  the hot path
@@ -106,7 +113,7 @@ def encode_small(value: object, policy: ContentPolicy) -> str | None:  # noqa: C
     left = policy.max_chars
     kind = type(value)
     if kind is dict:
-        left -= 4 * len(value)  # type: ignore[arg-type]
+        left -= 2 + 6 * len(value)  # type: ignore[arg-type]
         for key, item in value.items():  # type: ignore[attr-defined]
             if type(key) is not str or left < 0:
                 return None
@@ -118,7 +125,7 @@ def encode_small(value: object, policy: ContentPolicy) -> str | None:  # noqa: C
             else:
                 left = measure(item, left - len(key))
     elif kind is list:
-        left -= 2 * len(value)  # type: ignore[arg-type]
+        left -= 2 + 3 * len(value)  # type: ignore[arg-type]
         for item in value:  # type: ignore[attr-defined]
             if left < 0:
                 return None
@@ -205,7 +212,7 @@ def measure(value: object, left: int, depth: int = 12) -> int:
     if kind is dict:
         return _measure_dict(value, left, depth)  # type: ignore[arg-type]
     if kind is list or kind is tuple:
-        left -= 2 + 2 * len(value)  # type: ignore[arg-type]
+        left -= 2 + 3 * len(value)  # type: ignore[arg-type]
         if depth <= 0:
             return NOT_PLAIN
         for item in value:  # type: ignore[attr-defined]
@@ -224,7 +231,7 @@ def measure(value: object, left: int, depth: int = 12) -> int:
 
 
 def _measure_dict(value: dict[object, object], left: int, depth: int) -> int:
-    left -= 2 + 4 * len(value)
+    left -= 2 + 6 * len(value)
     if depth <= 0:
         return NOT_PLAIN
     for key, item in value.items():
@@ -238,7 +245,8 @@ def _measure_dict(value: dict[object, object], left: int, depth: int) -> int:
 
 
 def _encode_slowly(value: object, policy: ContentPolicy, cap: int) -> Encoded:
-    budget = cap - 2
+    # Containers are estimated, texts known: a first try that fits spares a second one.
+    budget = cap - 2 if isinstance(value, str) else cap - 2 - cap // 32
     plain, text = _convert(value, policy, budget)
     for _ in range(5):
         if len(text) <= cap:
@@ -256,12 +264,14 @@ def _encode_slowly(value: object, policy: ContentPolicy, cap: int) -> Encoded:
 
 def _convert(value: object, policy: ContentPolicy, budget: int) -> _Converted:
     has_own = policy.redact is not None
-    plain = Plainer(
-        budget,
-        scrub=policy.scrub if has_own or policy.redact_secrets else None,
-        scrub_numbers=has_own,
-        margin=_margin(policy),
-    )
+    scrub = policy.scrub if has_own or policy.redact_secrets else None
+    margin = _margin(policy)
+    if not has_own:
+        plain = Plainer(budget, scrub=scrub, margin=margin, measure=measure)
+        with contextlib.suppress(UnicodeEncodeError, RuntimeError):  # as in `encode_small`
+            text = _dump(plain.convert(value))
+            return _Converted(plain, redact_secrets(text) if policy.redact_secrets else text)
+    plain = Plainer(budget, scrub=scrub, scrub_numbers=has_own, margin=margin)
     return _Converted(plain, _dump(plain.convert(value)))
 
 

@@ -73,9 +73,20 @@ class Plainer:
         scrub: Applied to every text and key.
         scrub_numbers: Apply it to numbers, as text, too; a changed one becomes text.
         margin: Characters beyond a cut that `scrub` may see.
+        measure: Returns what is left of a budget after a plain JSON value, negative if none is or
+            it is not plain. Plain items of containers are then taken as they are, not scrubbed.
     """
 
-    __slots__ = ("_margin", "_path", "_scrub", "_scrub_numbers", "is_cut", "is_repaired", "left")
+    __slots__ = (
+        "_margin",
+        "_measure",
+        "_path",
+        "_scrub",
+        "_scrub_numbers",
+        "is_cut",
+        "is_repaired",
+        "left",
+    )
 
     def __init__(
         self,
@@ -84,6 +95,7 @@ class Plainer:
         scrub: Callable[[str], str] | None = None,
         scrub_numbers: bool = False,
         margin: int = 0,
+        measure: Callable[[object, int], int] | None = None,
     ) -> None:
         self.left = budget
         self.is_cut = False
@@ -91,6 +103,7 @@ class Plainer:
         self._scrub = scrub
         self._scrub_numbers = scrub_numbers
         self._margin = margin
+        self._measure = measure
         self._path: set[int] = set()
 
     def convert(self, value: object, depth: int = 0) -> object:
@@ -230,7 +243,7 @@ class Plainer:
                 self.is_cut = True
                 out.append({"$cut": size - len(out)})
                 break
-            out.append(self.convert(item, depth + 1))
+            out.append(self._item(item, depth))
             self.left -= 1
         return out
 
@@ -245,9 +258,17 @@ class Plainer:
             name = self._key(key, depth)
             while name in out:
                 name += "'"
-            out[name] = self.convert(item, depth + 1)
+            out[name] = self._item(item, depth)
             self.left -= 2
         return out
+
+    def _item(self, item: object, depth: int) -> object:
+        if self._measure is not None:
+            left = self._measure(item, self.left)
+            if left >= 0:
+                self.left = left
+                return item
+        return self.convert(item, depth + 1)
 
     def _key(self, key: object, depth: int) -> str:
         if isinstance(key, str) and issubclass(type(key), str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from spanwitness.capture.content import exception_text, measure
+from spanwitness.capture.content import exception_text
 from spanwitness.capture.context import Board, Returned, boards
 
 if TYPE_CHECKING:
@@ -103,15 +103,13 @@ def hold(
         if size > _MAX_HELD_CHARS:
             value, is_cut, size = value[:_MAX_HELD_CHARS], True, _MAX_HELD_CHARS
     elif size < 0 or size > _MAX_HELD_CHARS:
-        if measure(value, _MAX_HELD_CHARS) < 0:
-            value, is_cut = encoded.text, True
-        size = _MAX_HELD_CHARS
+        value, is_cut, size = encoded.text, True, _MAX_HELD_CHARS
     board.hold(
         call_id,
         Returned(
             name=name,
             value=value,
-            part_types=_part_types(value),
+            part_types=part_types(value),
             is_error=outcome == "error",
             is_empty=outcome == "empty",
             is_cut=is_cut,
@@ -120,14 +118,16 @@ def hold(
     )
 
 
-def _part_types(value: object) -> tuple[str, ...]:
+def part_types(value: object) -> tuple[str, ...]:
     """Content-part types of an MCP-like result; plain values are one text part."""
     kind = type(value)
     parts: object = None
     if kind is list:
         parts = value
-    elif kind is dict or kind not in _BUILTIN:
-        fields = value if kind is dict else _own_fields(value)
+    elif kind is dict:
+        parts = value.get("content")  # type: ignore[attr-defined]
+    elif kind not in _BUILTIN:
+        fields = _own_fields(value)
         parts = fields.get("content") if isinstance(fields, dict) else None
     if not isinstance(parts, list) or not parts or type(parts[0]) in _TEXTUAL:
         return _TEXT

@@ -18,15 +18,22 @@ from spanwitness.capture.content import (
     Encoded,
     digest_content,
     encode,
+    encode_large,
     encode_small,
     encode_text,
     exception_text,
 )
-from spanwitness.capture.context import NO_CLAIM, CallClaim, claim_anywhere, get_current
+from spanwitness.capture.context import (
+    NO_CLAIM,
+    CallClaim,
+    Returned,
+    claim_anywhere,
+    get_current,
+)
 from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.open_spans import next_id, structural_parent
-from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value
+from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value, part_types
 from spanwitness.capture.tool_call import explicit_call
 from spanwitness.capture.tool_outcome import ARGUMENTS, RESULT, Classified, classify, put
 from spanwitness.capture.tool_structure import StructuralCall
@@ -126,7 +133,11 @@ class TracedTool:
             call.parent_id = call.before_id = structural_parent.get()
             structural_parent.set(span_id)
             board = state.board
-            if board.unclaimed or board.peeks or self.cache_info is not None or explicit_call():
+            if explicit_call() or self.cache_info is not None or board.peeks:
+                self._look_before(call, state, args, kwargs)
+            elif self.name in board.unclaimed and (claim := board.claim_only(self.name)):
+                call.claim = claim
+            elif self.name in board.unclaimed:
                 self._look_before(call, state, args, kwargs)
             if state.parent or state.phases or self.options.phase:
                 self._keep_phase(call, state)
@@ -141,7 +152,12 @@ class TracedTool:
             else:
                 given = self._bind.given(args, kwargs)
             claim = NO_CLAIM
-            if state is None or state.board.unclaimed or state.board.peeks or explicit_call():
+            if (
+                state is None
+                or self.name in state.board.unclaimed
+                or state.board.peeks
+                or explicit_call()
+            ):
                 claim = self._claim(state, given)
             span = ToolSpan(self.span_name, state, self.start)
             span.tool = self
@@ -161,7 +177,7 @@ class TracedTool:
                 if text is not None:
                     first[gen_ai.TOOL_CALL_ARGUMENTS] = text
                 else:
-                    put(span, first, ARGUMENTS, encode(given, policy))
+                    put(span, first, ARGUMENTS, encode_large(given, policy))
             if span.held is not None:
                 span.held.update(first)
             else:
@@ -289,7 +305,11 @@ class ToolSpan(spans.Handle):
                 and (text := encode_small(value, policy)) is not None
             ):
                 last = {own.TOOL_OUTCOME: "value", gen_ai.TOOL_CALL_RESULT: text}
-                if self.claim.call_id is not None:
+                call_id = self.claim.call_id
+                if call_id is not None and self.state is not None:
+                    held = Returned(self.tool.name, value, part_types(value), size_chars=len(text))
+                    self.state.board.hold(call_id, held)
+                elif call_id is not None:
                     self._hold(Encoded(None, len(text)), value, "value")
             else:
                 last = self._result(value, policy)
@@ -305,7 +325,9 @@ class ToolSpan(spans.Handle):
     def _result(self, value: object, policy: ContentPolicy) -> Attributes:
         outcome, error_text = self._classify(value)
         last: Attributes = {own.TOOL_OUTCOME: outcome}
-        encoded = encode(value, policy)
+        # A value that is neither special nor small has been tried as a small one already.
+        is_tried = not self.is_special and is_plain_value(value)
+        encoded = encode_large(value, policy) if is_tried else encode(value, policy)
         put(self, last, RESULT, encoded)
         self._hold(encoded, value, outcome)
         if error_text is not None:
