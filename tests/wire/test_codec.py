@@ -88,7 +88,9 @@ words = st.text(alphabet='ab"\\]},[{:é messages', max_size=8)
 @settings(deadline=None)
 @given(
     st.sampled_from(sorted(FORMS)),
-    st.lists(st.tuples(st.integers(0, 3), st.lists(words, max_size=3)), max_size=8),
+    st.lists(
+        st.tuples(st.integers(0, 3), st.lists(words, max_size=3), st.integers(0, 1)), max_size=8
+    ),
     st.booleans(),
     st.booleans(),
 )
@@ -96,10 +98,11 @@ def test_the_cache_changes_nothing(form, turns, is_compact, is_first):
     codec, key, make = FORMS[form]
     cache = RequestCache(slots=2)
     history: list[str] = []
-    for n_dropped, added in turns:
+    for n_dropped, added, temperature in turns:
         history = [*history[: max(len(history) - n_dropped, 0)], *added]
         items = [make(word) for word in history]
-        rest = {"model": "m", "tools": [{"type": "function", "name": '"messages":['}]}
+        tool = {"type": "function", "name": '"messages":['}
+        rest = {"model": "m", "temperature": temperature, "tools": [tool]}
         body = {key: items, **rest} if is_first else {**rest, key: items}
         separators = (",", ":") if is_compact else (", ", ": ")
         raw = json.dumps(body, separators=separators, ensure_ascii=False).encode()
@@ -118,6 +121,37 @@ def test_a_history_that_goes_on_is_not_read_again():
     first, second, third = read(2), read(3), read(4)
     assert second.messages[0] is first.messages[0]
     assert third.messages[2] is second.messages[2]
+
+
+def test_what_stands_around_a_history_is_read_once_and_may_change():
+    cache = RequestCache()
+    turns = [{"role": "user", "content": f"turn {n}"} for n in range(4)]
+
+    def read(items, **rest):
+        return CHAT.parse_request(json.dumps({"messages": items, **rest}).encode(), cache)
+
+    tools = [{"type": "function", "function": {"name": "a"}}]
+    first = read(turns[:2], tools=tools)
+    assert read(turns[2:], tools=tools).offered is first.offered
+    last = read(turns[:3], tools=tools, tool_choice="none")
+    assert last.messages[0] is first.messages[0]
+    assert last.tool_choice is not None
+    assert last.tool_choice.mode == "none"
+
+
+def test_calls_without_ids_keep_theirs_as_a_history_goes_on():
+    cache = RequestCache()
+    codec = codec_for("POST", "h", "/v1beta/models/g:generateContent")
+    call = {"role": "model", "parts": [{"functionCall": {"name": "a", "args": {}}}]}
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {}}}]}
+    turns = [call, result] * 3
+
+    def read(n):
+        return codec.parse_request(json.dumps({"contents": turns[:n]}).encode(), cache)
+
+    first, second = read(2), read(6)
+    assert second.messages[0] is first.messages[0]
+    assert second.messages[5].parts[0].call_id == "a#3"
 
 
 def test_conversations_that_take_turns_keep_their_places():
@@ -141,6 +175,12 @@ def test_conversations_that_take_turns_keep_their_places():
         b'{"messages":[{"role":"user","content":"a"}]',
         b'{"messages":[{"role":"user","content":"a"},]}',
         b'{"messages":[{"role":"user","content":"a"}],"messages":5}',
+        b'{"messages":[{"role":"user","content":"a"},,{"role":"user","content":"a"}]}',
+        b'{"messages":[,{"role":"user","content":"a"}]}',
+        b'{"messages":[{"role":"user","content":"a"}],"n":[{"role":"user","content":"a"}]}',
+        b'{"messages":[}]}',
+        b'{"messages":[]}',
+        b'{"messages":]}',
     ],
 )
 def test_odd_bodies_are_read_alike_with_and_without_the_cache(later):

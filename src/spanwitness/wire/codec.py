@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec.structs import replace
 
+from spanwitness.wire.conversations import (
+    Conversation,
+    Entry,
+    Frame,
+    Histories,
+    Located,
+    RequestCache,
+    continued,
+    items_between,
+)
 from spanwitness.wire.facts import WireReply, WireRequest
-from spanwitness.wire.numbering import lack_ids, number_messages
+from spanwitness.wire.numbering import number_messages
 from spanwitness.wire.reading import NOTHING, UNREADABLE, load
 from spanwitness.wire.sse import DEFAULT_MAX_BYTES, ByteBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwitness.model import Message, ToolDefinition
     from spanwitness.model.calls import WireFormat
 
 __all__ = ["Codec", "Entry", "Reader", "RequestCache", "StreamDecoder"]
 
 _MAX_CACHED_BYTES: Final = 4_194_304
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What one item of a request's history says."""
-
-    message: Message | None = None
-    offered: tuple[ToolDefinition, ...] = ()
-    """Tools that this item brings into play (a listing, an addition)."""
-    withdrawn: tuple[str, ...] = ()
-    """Names of tools that this item takes out of play."""
-    has_server_state: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,104 +46,6 @@ class Reader:
     read_stream: Callable[[bytes], WireReply]
 
 
-class _Cached(msgspec.Struct, kw_only=True):
-    prefix: bytes
-    """The body up to the end of the last item of its history."""
-    start: int
-    """Where the first item begins."""
-    entries: list[Entry]
-    lacks_ids: bool
-    """A call or result of the history came without an id."""
-
-
-class _Loaded(msgspec.Struct, kw_only=True):
-    document: dict[str, object]
-    entries: Sequence[Entry]
-    lacks_ids: bool
-
-
-class RequestCache:
-    """Remembers the last bodies of a few conversations, so that only what was added is decoded.
-
-    A new body that begins with the same bytes, up to the end of a remembered history, has the same
-    history so far: only the rest is read. Give one cache per client. Thread-safe.
-
-    Args:
-        slots: How many conversations are remembered; the least recently used one is forgotten.
-    """
-
-    __slots__ = ("_lock", "_slots", "_used")
-
-    def __init__(self, slots: int = 4) -> None:
-        self._slots = slots
-        self._lock = threading.Lock()
-        self._used: OrderedDict[int, _Cached] = OrderedDict()
-
-    def find(self, body: bytes) -> _Cached | None:
-        """Return the remembered body with the longest history that this one continues."""
-        with self._lock:
-            known = list(self._used.items())
-        best: tuple[int, _Cached] | None = None
-        for key, cached in known:
-            if (best is None or len(cached.prefix) > len(best[1].prefix)) and _continues(
-                body, cached
-            ):
-                best = (key, cached)
-        if best is None:
-            return None
-        with self._lock:
-            self._used.pop(best[0], None)
-        return best[1]
-
-    def keep(self, cached: _Cached) -> None:
-        """Remember a body."""
-        with self._lock:
-            self._used[id(cached)] = cached
-            while len(self._used) > self._slots:
-                self._used.popitem(last=False)
-
-
-def _continues(body: bytes, cached: _Cached) -> bool:
-    end = len(cached.prefix)
-    return body[end : end + 1] in {b",", b"]"} and body.startswith(cached.prefix)
-
-
-def _marker(key: str) -> bytes:
-    # Unescaped quotes do not occur inside a JSON string, so this is always a key.
-    return f'"{key}":['.encode()
-
-
-class _Histories:
-    """Typed decoders that give the items of a history as raw bytes, one a key."""
-
-    __slots__ = ("_decoder", "marker")
-
-    def __init__(self, key: str) -> None:
-        holder = msgspec.defstruct("Holder", [("items", list[msgspec.Raw])], rename={"items": key})
-        self._decoder = msgspec.json.Decoder(holder)
-        self.marker = _marker(key)
-
-    def locate(self, body: bytes) -> tuple[int, list[bytes]] | None:
-        """Find where the history's items start and what each is, when they stand without gaps."""
-        at = body.find(self.marker)
-        if at < 0:
-            return None
-        start = at + len(self.marker)
-        # Only a key of the top level leaves a whole object behind when the rest is cut off.
-        if load(body[:start] + b"]}") is NOTHING:
-            return None
-        try:
-            found: list[msgspec.Raw] = getattr(self._decoder.decode(body), "items")  # noqa: B009
-        except (msgspec.MsgspecError, RecursionError):
-            return None
-        raw = [bytes(item) for item in found]
-        joined = b",".join(raw)
-        end = start + len(joined)
-        if body[start:end] != joined or body[end : end + 1] != b"]":
-            return None
-        return start, raw
-
-
 class Codec:
     """Reads the requests and replies of one wire format.
 
@@ -158,7 +55,7 @@ class Codec:
         is_streaming: Whether the path asks for a stream; `None` when the body says it.
     """
 
-    __slots__ = ("_histories", "_is_streaming", "_marker", "_model", "_reader", "wire")
+    __slots__ = ("_histories", "_is_streaming", "_key", "_model", "_reader", "wire")
 
     def __init__(
         self, reader: Reader, *, model: str | None = None, is_streaming: bool | None = None
@@ -166,8 +63,8 @@ class Codec:
         self._reader = reader
         self._model = model
         self._is_streaming = is_streaming
-        self._histories: _Histories | None = None
-        self._marker = _marker(reader.history_key)
+        self._key = (reader.wire, model, is_streaming)
+        self._histories: Histories | None = None
         self.wire: WireFormat = reader.wire
 
     def parse_request(self, body: bytes, cache: RequestCache | None = None) -> WireRequest:
@@ -175,12 +72,14 @@ class Codec:
 
         Args:
             body: The decoded (not compressed) body.
-            cache: Spares re-reading the history that it shares with an earlier body.
+            cache: Spares re-reading what it shares with earlier bodies.
         """
-        loaded = None if cache is None else self._load_with(cache, body)
-        if loaded is None:
-            loaded = self._load(body)
-        if loaded is None:
+        if cache is not None and len(body) <= _MAX_CACHED_BYTES:
+            found = self._parse_with(cache, body)
+            if found is not None:
+                return found
+        document = load(body)
+        if not isinstance(document, dict):
             return WireRequest(
                 wire=self.wire,
                 model=self._model,
@@ -188,17 +87,89 @@ class Codec:
                 error_type=UNREADABLE,
                 is_streaming=bool(self._is_streaming),
             )
-        request = self._reader.read_request(loaded.document, loaded.entries)
-        messages = number_messages(request.messages) if loaded.lacks_ids else request.messages
+        history = document.get(self._reader.history_key)
+        read = self._reader.read_entry
+        entries = [read(item) for item in history] if isinstance(history, list) else []
+        request = self._read(document, entries)
+        messages = number_messages(request.messages)
+        return request if messages is request.messages else replace(request, messages=messages)
+
+    def _read(self, document: dict[str, object], entries: Sequence[Entry]) -> WireRequest:
+        request = self._reader.read_request(document, entries)
         model = request.model or self._model
         is_streaming = request.is_streaming if self._is_streaming is None else self._is_streaming
-        if (
-            messages is request.messages
-            and model == request.model
-            and is_streaming == request.is_streaming
-        ):
+        if model == request.model and is_streaming == request.is_streaming:
             return request
-        return replace(request, messages=messages, model=model, is_streaming=is_streaming)
+        return replace(request, model=model, is_streaming=is_streaming)
+
+    def _parse_with(self, cache: RequestCache, body: bytes) -> WireRequest | None:
+        """Read a body with the help of the cache, or return `None` when it must be read plainly."""
+        before = cache.conversation(self._key, body)
+        frame = cache.frame(self._key, body) if before is None else before.frame
+        made: Conversation | None = None
+        if frame is not None and body.endswith(frame.tail):
+            made = self._go_on(frame, before, body)
+        elif before is not None:
+            made = self._go_on_otherwise(before, body)
+        if made is None:
+            before, made = None, self._begin(body)
+        if made is None:
+            return None
+        cache.keep(made, before)
+        frame = made.frame
+        request = frame.request
+        if made.entries is not None:
+            request = self._read(frame.document, made.entries)
+        return replace(request, messages=frame.request.messages + made.messages)
+
+    def _go_on(self, frame: Frame, before: Conversation | None, body: bytes) -> Conversation | None:
+        """Read what stands between a known beginning and a known end."""
+        start = len(frame.head) if before is None else before.end
+        end = len(body) - len(frame.tail)
+        is_first = start == len(frame.head)
+        added = items_between(body, start, end, is_first=is_first) if end >= start else None
+        if added is None:
+            return None
+        read = self._reader.read_entry
+        return continued(frame, before, body, end, [read(item) for item in added])
+
+    def _go_on_otherwise(self, before: Conversation, body: bytes) -> Conversation | None:
+        """Read on behind a known history, where other settings follow."""
+        head = before.frame.head
+        rest = body[before.end :]
+        located = self._locate(head + rest.removeprefix(b","))
+        if located is None or located.start != len(head):
+            return None
+        if rest.startswith(b",") and not located.raw:
+            return None
+        end = len(body) - len(located.body) + located.end
+        return self._conversation(located, before, body, end)
+
+    def _begin(self, body: bytes) -> Conversation | None:
+        """Read a body of which nothing is known."""
+        located = self._locate(body)
+        if located is None:
+            return None
+        return self._conversation(located, None, body, located.end)
+
+    def _locate(self, body: bytes) -> Located | None:
+        if self._histories is None:
+            self._histories = _histories(self._reader.history_key)
+        return self._histories.locate(body)
+
+    def _conversation(
+        self, located: Located, before: Conversation | None, body: bytes, end: int
+    ) -> Conversation | None:
+        head, tail = located.body[: located.start], located.body[located.end :]
+        document = load(head + tail)
+        # A history that stands there twice counts where it stands last.
+        if not isinstance(document, dict) or document.get(self._reader.history_key) != []:
+            return None
+        frame = Frame(
+            key=self._key, head=head, tail=tail, document=document, request=self._read(document, ())
+        )
+        read = self._reader.read_entry
+        return continued(frame, before, body, end, [read(load(item)) for item in located.raw])
 
     def parse_reply(self, body: bytes) -> WireReply:
         """Read a whole reply body, an error body included. Never raises."""
@@ -215,97 +186,13 @@ class Codec:
         """
         return StreamDecoder(self, max_bytes)
 
-    def _load(self, body: bytes) -> _Loaded | None:
-        document = load(body)
-        if not isinstance(document, dict):
-            return None
-        history = document.get(self._reader.history_key)
-        read = self._reader.read_entry
-        entries = [read(item) for item in history] if isinstance(history, list) else []
-        return _Loaded(document=document, entries=entries, lacks_ids=_lack_ids(entries))
 
-    def _load_with(self, cache: RequestCache, body: bytes) -> _Loaded | None:
-        """Read a body with the help of the cache, or return `None` when it must be read plainly."""
-        read = self._reader.read_entry
-        known = cache.find(body)
-        if known is not None:
-            rest = body[len(known.prefix) :].removeprefix(b",")
-            if self._marker in rest:
-                return (
-                    None  # a second history in one body: only the plain reader knows which counts
-                )
-            document = load(body[: known.start] + rest)
-            added = document.get(self._reader.history_key) if isinstance(document, dict) else None
-            # A comma with nothing behind it is no JSON: the plain reader shall say so.
-            is_whole = bool(added) or body[len(known.prefix) : len(known.prefix) + 1] == b"]"
-            if isinstance(document, dict) and isinstance(added, list) and is_whole:
-                new = [read(item) for item in added]
-                loaded = _Loaded(
-                    document=document,
-                    entries=known.entries + new,
-                    lacks_ids=known.lacks_ids or _lack_ids(new),
-                )
-                self._keep(cache, body, known, rest, loaded)
-                return loaded
-        if len(body) > _MAX_CACHED_BYTES:
-            return None
-        if self._histories is None:
-            self._histories = _histories(self._reader.history_key)
-        located = self._histories.locate(body)
-        if located is None:
-            return None
-        start, raw = located
-        end = start + sum(map(len, raw)) + max(len(raw) - 1, 0)
-        document = load(body[:start] + body[end:])
-        if not isinstance(document, dict):
-            return None
-        entries = [read(load(item)) for item in raw]
-        lacks_ids = _lack_ids(entries)
-        cache.keep(_Cached(prefix=body[:end], start=start, entries=entries, lacks_ids=lacks_ids))
-        return _Loaded(document=document, entries=entries, lacks_ids=lacks_ids)
-
-    def _keep(
-        self,
-        cache: RequestCache,
-        body: bytes,
-        known: _Cached,
-        rest: bytes,
-        loaded: _Loaded,
-    ) -> None:
-        """Remember the longer body; where its history ends is found from the added part alone."""
-        n_added = len(loaded.entries) - len(known.entries)
-        if not n_added:
-            cache.keep(known)
-            return
-        if len(body) > _MAX_CACHED_BYTES:
-            return
-        if self._histories is None:
-            self._histories = _histories(self._reader.history_key)
-        located = self._histories.locate(body[: known.start] + rest)
-        if located is None or located[0] != known.start:
-            return
-        n_rest = sum(map(len, located[1])) + n_added - 1
-        end = len(body) - len(rest) + n_rest
-        cache.keep(
-            _Cached(
-                prefix=body[:end],
-                start=known.start,
-                entries=list(loaded.entries),
-                lacks_ids=loaded.lacks_ids,
-            )
-        )
+_known_histories: dict[str, Histories] = {}
 
 
-def _lack_ids(entries: Sequence[Entry]) -> bool:
-    return lack_ids(entry.message for entry in entries if entry.message is not None)
-
-
-_known_histories: dict[str, _Histories] = {}
-
-
-def _histories(key: str) -> _Histories:
+def _histories(key: str) -> Histories:
     if key not in _known_histories:
-        _known_histories[key] = _Histories(key)
+        _known_histories[key] = Histories(key)
     return _known_histories[key]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from spanwitness.wire.facts import WireReply, WireRequest
 
-__all__ = ["lack_ids", "number_messages", "number_reply"]
+__all__ = ["lack_ids", "number_messages", "number_more", "number_reply"]
 
 
 def _lacks_id(part: Part) -> bool:
@@ -34,12 +34,24 @@ def lack_ids(messages: Iterable[Message]) -> bool:
 
 def number_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Give ids to the calls and results that have none; the same tuple when all have one."""
-    if not lack_ids(messages):
-        return messages
-    calls: Counter[str] = Counter()
-    results: Counter[str] = Counter()
+    return number_more(messages, Counter(), Counter()) if lack_ids(messages) else messages
+
+
+def number_more(
+    messages: tuple[Message, ...], calls: Counter[str], results: Counter[str]
+) -> tuple[Message, ...]:
+    """Number the next messages of a conversation.
+
+    Args:
+        messages: The messages.
+        calls: How many calls without an id stood before them, by name; counted on.
+        results: The same of results.
+    """
     numbered: list[Message] = []
     for message in messages:
+        if not any(map(_lacks_id, message.parts)):
+            numbered.append(message)
+            continue
         parts: list[Part] = []
         for part in message.parts:
             given = part
