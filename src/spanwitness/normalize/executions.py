@@ -43,7 +43,7 @@ def executions(run: Run) -> tuple[Execution, ...]:
         return ()
     places = positions(run)
     asked = _requests(run)
-    matched = matched_requests(run)
+    matched = matched_requests(run, places)
     found = [
         _from_span(tool, matched.get(tool.span_id), places)
         for tool in run.tools
@@ -59,17 +59,21 @@ def executions(run: Run) -> tuple[Execution, ...]:
     return tuple(found)
 
 
-def matched_requests(run: Run) -> dict[str, ToolRequest]:
+def matched_requests(run: Run, places: dict[str, int] | None = None) -> dict[str, ToolRequest]:
     """Return the request that each tool span serves, by the tool's span id.
 
     By call id; a span whose id is not known serves the oldest request of its name that no span has
     claimed, one with the same arguments before others, so that it is not counted twice.
+
+    Args:
+        run: The run.
+        places: Its positions, if they are known already.
     """
     if not run.tools:
         return {}
     by_id: dict[str, ToolRequest] = {}
     open_: dict[str, list[tuple[int, ToolRequest]]] = {}
-    places = positions(run)
+    places = positions(run) if places is None else places
     for chat in run.chats:
         for request in chat.requested or ():
             if request.source != "structured" or request.side in _HOSTED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from spanwitness.model import ChatCall, Discovery, Run, Step, Submission, TextPart, ToolCall
 from spanwitness.normalize import otel_genai, own_spans
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_runs"]
 
-_NO_TAGS: Final[tuple[str, ...]] = ()
-_CONTENT: Final = frozenset({"on", "off", "digests"})
+T = TypeVar("T")
 
 
 def build_runs(spans: Iterable[SpanRecord]) -> list[Run]:
@@ -67,7 +66,7 @@ class _Calls:
         self.surroundings = Surroundings(tree, found.roles)
         self._number()
         self._read_tools()
-        self._history = History(ReturnedResults(self.tools.values()).judge)
+        self._history = History(ReturnedResults(self.tools.values(), tree.by_id).judge)
         self._deliveries: dict[object, Deliveries] = {}
         self._read()
         self._join()
@@ -111,6 +110,12 @@ class _Calls:
             deliveries = self._deliveries[run_id] = Deliveries()
         return own_spans.read_chat(span, self._history, deliveries, place, step)
 
+    def of(self, items: dict[str, T], spans: list[SpanRecord], *, is_all: bool) -> list[T]:
+        """Return the items of these spans in order; all of them when these are all spans."""
+        if is_all or not items:
+            return list(items.values())
+        return [items[span.span_id] for span in spans if span.span_id in items]
+
     def spans_of(self, region: Region) -> list[SpanRecord]:
         """Return the spans of a run and of its child runs, in order."""
         spans = region.all_spans()
@@ -147,13 +152,12 @@ def _is_counted_once(spans: list[SpanRecord], roles: dict[str, Role]) -> bool:
 def _run(region: Region, calls: _Calls) -> Run:
     found = calls.found
     spans = calls.spans_of(region)
-    ids = [span.span_id for span in spans]
-    chats = [calls.chats[id_] for id_ in ids if id_ in calls.chats]
-    tools = [calls.tools[id_] for id_ in ids if id_ in calls.tools]
+    is_all = spans is calls.tree.spans
+    chats = calls.of(calls.chats, spans, is_all=is_all)
     root = region.root
     heads = _heads(region, found)
     facts = root_facts(heads or spans[:1])
-    submission = _submission(region, ids, calls)
+    submission = _submission(region, spans, calls)
     status, is_cancelled = _status(root), bool(facts.pop("is_cancelled", False))
     _add_defaults(facts, region, chats, spans)
     reasons = incomplete_reasons(region, calls.tree, found.roles, found.dialects)
@@ -166,9 +170,9 @@ def _run(region: Region, calls: _Calls) -> Run:
         child_run_ids=tuple(child.key for child in _ordered(region.children, calls)),
         dialects=_dialects(spans, found),
         chats=tuple(chats),
-        tools=tuple(tools),
-        steps=tuple(calls.steps[id_] for id_ in ids if id_ in calls.steps),
-        discoveries=tuple(calls.discoveries[id_] for id_ in ids if id_ in calls.discoveries),
+        tools=tuple(calls.of(calls.tools, spans, is_all=is_all)),
+        steps=tuple(calls.of(calls.steps, spans, is_all=is_all)),
+        discoveries=tuple(calls.of(calls.discoveries, spans, is_all=is_all)),
         submission=submission,
         status=status,
         is_cancelled=is_cancelled,
@@ -183,12 +187,13 @@ def _heads(region: Region, found: Regions) -> list[SpanRecord]:
     """Return the root and, after it, the agents and workflows that are one with it."""
     root = region.root
     heads = [] if root is None else [root]
-    roles = found.roles
-    heads += [
-        span
-        for span in region.spans
-        if span is not root and roles[span.span_id] in ("agent", "workflow")
-    ]
+    if "agent" in found.by_role or "workflow" in found.by_role:
+        roles = found.roles
+        heads += [
+            span
+            for span in region.spans
+            if span is not root and roles[span.span_id] in ("agent", "workflow")
+        ]
     return heads
 
 
@@ -203,10 +208,16 @@ def _status(root: SpanRecord | None) -> Literal["unset", "ok", "error"]:
     return "unset" if root is None else root.status
 
 
-def _submission(region: Region, ids: list[str], calls: _Calls) -> Submission | None:
+def _submission(region: Region, spans: list[SpanRecord], calls: _Calls) -> Submission | None:
     """Return the last submission: a later one replaces those before."""
+    if not calls.submissions:
+        return None
     own_ids = {span.span_id for span in region.spans}
-    submits = [id_ for id_ in ids if id_ in calls.submissions and id_ in own_ids]
+    submits = [
+        span.span_id
+        for span in spans
+        if span.span_id in calls.submissions and span.span_id in own_ids
+    ]
     if not submits:
         return None
     span = calls.submissions[submits[-1]]

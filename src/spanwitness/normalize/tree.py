@@ -78,8 +78,16 @@ class SpanTree:
     def _ordered(self) -> list[SpanRecord]:
         starts, depth = self._starts, self.depth
         for span in list(self.by_id.values()):
-            if span.span_id not in starts:
-                self._place(self.by_id[span.span_id])
+            above = span.parent_span_id
+            if span.span_id in starts:
+                pass
+            elif above is None or above not in self.by_id:
+                starts[span.span_id], depth[span.span_id] = span.start_ns, 0
+            elif above in starts:
+                starts[span.span_id] = max(starts[above], span.start_ns)
+                depth[span.span_id] = depth[above] + 1
+            else:
+                self._place(span)
             run_id = span.attributes.get(own.RUN_ID)
             if type(run_id) is str:
                 numbers = self.numbers.setdefault(run_id, [])
