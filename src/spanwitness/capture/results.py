@@ -85,7 +85,7 @@ def hold(
     """Hold a result, bounded, until a request delivers it.
 
     Args:
-        board: The run's board; `None` = the one that has the call open.
+        board: Where the call was asked for; `None` = the first board that knows it.
         call_id: The model's call.
         name: The tool.
         value: What was returned.
@@ -96,6 +96,7 @@ def hold(
         board = next((b for b in boards() if b.knows(call_id)), None)
         if board is None:
             return
+    types = part_types(value)  # of all that was returned: a cut text shows no image
     size = encoded.chars
     is_cut = False
     if type(value) is str:
@@ -109,7 +110,7 @@ def hold(
         Returned(
             name=name,
             value=value,
-            part_types=part_types(value),
+            part_types=types,
             is_error=outcome == "error",
             is_empty=outcome == "empty",
             is_cut=is_cut,
