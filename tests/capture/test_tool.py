@@ -389,3 +389,16 @@ def test_an_equal_call_of_an_earlier_reply_does_not_take_the_tool():
         called(1)
         called(1)
     assert [s.attributes["gen_ai.tool.call.id"] for s in seen.spans] == ["new 1", "new 2"]
+
+
+def test_a_result_is_held_where_its_call_was_found():
+    called = tool(name="lonely")(lambda a: a)
+    others = [context.Board() for _ in range(5)]
+    board = context.Board()
+    for other in others:
+        other.post([request("lonely", {"a": 2}, "call_0")], "x")
+    board.post([request("lonely", {"a": 1}, "call_0")], "x")
+    with watching(with_run=False):
+        called(1)
+    assert board.held("call_0").value == 1
+    assert [other.held("call_0") for other in others] == [None] * 5

@@ -51,6 +51,8 @@ class CallClaim(msgspec.Struct, frozen=True):
 
     call_id: str | None
     link: Link
+    board: Board | None = None
+    """Where it was found by a tool that runs outside every run; its result is held there."""
 
 
 NO_CLAIM = CallClaim(None, "none")
@@ -301,4 +303,4 @@ def claim_anywhere(name: str, arguments: Mapping[str, object]) -> CallClaim:
     if len(found) > 1:
         return CallClaim(None, "ambiguous")
     claim = found[0].claim(name, arguments)
-    return CallClaim(claim.call_id, "process") if claim.call_id is not None else claim
+    return claim if claim.call_id is None else CallClaim(claim.call_id, "process", found[0])

@@ -340,7 +340,7 @@ class ToolSpan(spans.Handle):
     def _hold(self, encoded: Encoded, value: object, outcome: Outcome) -> None:
         call_id = self.claim.call_id
         if call_id is not None:
-            board = None if self.state is None else self.state.board
+            board = self.claim.board if self.state is None else self.state.board
             hold(board, call_id, self.tool.name, value, encoded, outcome)
 
     def raised(self, error: BaseException) -> None:
