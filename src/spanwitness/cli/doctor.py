@@ -153,6 +153,8 @@ def _examine_traces(console: Console, path: Path) -> None:
     for reason, n in incomplete.most_common():
         console.print(Text(f"incomplete: {reason} in {n}", style="yellow"))
 
+    if n_runs == 0:
+        raise typer.Exit(2 if reader.problems else 0)
     ledger = Table("ledger column", "known", "unknown", box=None, padding=(0, 2, 0, 0))
     for column, counts in columns.items():
         ledger.add_row(column, str(counts["known"]), str(counts["unknown"]))

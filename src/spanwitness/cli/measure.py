@@ -57,6 +57,10 @@ def paired(  # noqa: PLR0913  one parameter an option
         list[str] | None,
         typer.Option(help="A column whose values may be pooled all the same; may be repeated."),
     ] = None,
+    never_revises_right: Annotated[
+        bool,
+        typer.Option("--never-revises-right", help="The protocol leaves right answers alone."),
+    ] = False,
     form: _Form = _Format.text,
     part: _Part = None,
     level: _Level = 0.95,
@@ -74,6 +78,7 @@ def paired(  # noqa: PLR0913  one parameter an option
         group=group,
         cost=cost,
         pool=pool or (),
+        corruption_possible=not never_revises_right,
         level=level,
         n_resamples=resamples,
         seed=seed,

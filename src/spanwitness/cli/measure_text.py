@@ -82,7 +82,7 @@ def _paired(console: Console, result: PairedResult) -> None:
 
 
 def _break_even(audit: StepAudit) -> str:
-    needed = audit.counts.break_even()
+    needed = audit.break_even
     if needed.rate is None:
         return "not at risk" if needed.reason == "not_at_risk" else "undefined"
     return f"{needed.rate:.3f}" + ("" if needed.attainable else " not attainable")

@@ -6,7 +6,7 @@ import json
 
 from spanwitness.contracts.model import CLAUSE_KEYS, Clause, Contract
 
-SCHEMA_ID = "https://spanwitness.dev/contract.schema.json"
+SCHEMA_ID = "urn:spanwitness:contract:1"
 
 
 def contract_schema() -> dict[str, object]:
