@@ -45,6 +45,8 @@ def test_integration_agrees_with_a_large_sample(found, cost):
         (counts(0, 0, 3, 40), "suppress"),
         (counts(3, 40, 0, 0), "apply"),
         (counts(0, 0, 0, 0), "insufficient"),
+        (counts(0, 1, 0, 0), "insufficient"),
+        (counts(0, 0, 0, 1), "insufficient"),
     ],
 )
 def test_a_decision_needs_the_evidence_for_it(found, word):
@@ -71,3 +73,13 @@ def test_repeats_count_as_copies_of_an_item():
 def test_a_cost_in_percent_is_refused(cost):
     with pytest.raises(CountError, match="share of items"):
         decide(counts(1, 2, 0, 2), cost=cost)
+
+
+def test_without_corruption_by_design_only_corrections_decide():
+    found = counts(6, 20, 0, 30)
+    assert decide(found, corruption_possible=False).probability == 1
+    never = decide(counts(0, 20, 0, 30), corruption_possible=False)
+    assert (never.word, never.probability) == ("insufficient", 1)
+    costly = decide(counts(0, 200, 0, 30), corruption_possible=False, cost=0.05)
+    assert costly.word == "suppress"
+    assert decide(counts(0, 0, 0, 30), corruption_possible=False, cost=0.01).word == "suppress"

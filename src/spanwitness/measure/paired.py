@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from spanwitness.measure.result import choose_part, frame_of
 from spanwitness.measure.table import TableError, as_table
 from spanwitness.stats.bootstrap import N_RESAMPLES, SEED, ratio_interval
+from spanwitness.stats.counts import rate
 from spanwitness.stats.decision import Decision, decide
 from spanwitness.stats.groups import sensitivity
 from spanwitness.stats.intervals import beta_interval
-from spanwitness.stats.paired import PairedCounts
+from spanwitness.stats.paired import BreakEven, PairedCounts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,12 +41,13 @@ class StepAudit:
     correction: Rate
     """Its interval is Jeffreys', or over items where they repeat."""
     corruption: Rate
+    """Not at risk where nothing was right before, or where the protocol forbids corruption."""
     decision: Decision
+    break_even: BreakEven
 
     def to_dict(self) -> dict[str, object]:
         """Return the part of the fixed JSON form for one group."""
-        counts, accounting = self.counts, self.counts.accounting()
-        needed = counts.break_even()
+        counts, accounting, needed = self.counts, self.counts.accounting(), self.break_even
         return {
             "n_pairs": counts.n_pairs,
             "n_items": self.n_items,
@@ -139,6 +141,7 @@ def measure_paired(
     group: str | None = None,
     cost: float = 0.0,
     pool: Collection[str] = (),
+    corruption_possible: bool = True,
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
@@ -155,6 +158,8 @@ def measure_paired(
         group: A column to audit by.
         cost: What the gain must exceed, as a share of items (0.02 = two points).
         pool: Columns of `SEPARATE` that may differ between rows all the same.
+        corruption_possible: Whether the protocol may revise a right answer. Where it may not, the
+            corruption rate was not at risk, and a row that shows a corruption is refused.
         level: Probability inside the intervals.
         n_resamples: Resamples of items, where they repeat.
         seed: Seed of the resampling.
@@ -162,16 +167,17 @@ def measure_paired(
     Raises:
         TableError: A bit is missing, NaN or neither 0 nor 1; (item, run) comes twice; items have
             unequal runs; a group is missing; rows are of different steps, operations, inputs,
-            rules or stacks.
+            rules or stacks; a right answer was revised where that is said to be impossible.
         CountError: The cost or the level cannot be used.
         MissingExtraError: The extra `measure` is not installed.
     """
     source = as_table(table)
     source.require("item_id", "before", "after", *([group] if group is not None else []))
-    outcomes = _read(source, group=group, pool=pool)
+    outcomes = _read(source, group=group, pool=pool, corruption_possible=corruption_possible)
 
     def audit(chosen: Sequence[_Outcome]) -> StepAudit:
-        return _audit(chosen, cost=cost, level=level, n_resamples=n_resamples, seed=seed)
+        found = _audit(chosen, cost=cost, level=level, n_resamples=n_resamples, seed=seed)
+        return found if corruption_possible else _without_corruption(found)
 
     by_group: dict[str, list[_Outcome]] = {}
     if group is not None:
@@ -195,7 +201,22 @@ class _Outcome:
     group: str
 
 
-def _read(table: Table, *, group: str | None, pool: Collection[str]) -> list[_Outcome]:
+def _without_corruption(audit: StepAudit) -> StepAudit:
+    """What a protocol forbids was not at risk: no rate of it is told, and none decides."""
+    repeats = audit.counts.n_pairs / audit.n_items
+    return replace(
+        audit,
+        corruption=rate(0, 0),
+        break_even=replace(audit.break_even, rate=None, attainable=None, reason="not_at_risk"),
+        decision=decide(
+            audit.counts, cost=audit.decision.cost, repeats=repeats, corruption_possible=False
+        ),
+    )
+
+
+def _read(
+    table: Table, *, group: str | None, pool: Collection[str], corruption_possible: bool
+) -> list[_Outcome]:
     unknown = [name for name in pool if name not in SEPARATE]
     if unknown:
         raise table.refuse(f"pool names {unknown[0]!r}: only {', '.join(SEPARATE)} can be pooled")
@@ -211,9 +232,10 @@ def _read(table: Table, *, group: str | None, pool: Collection[str]) -> list[_Ou
         item = row.text("item_id")
         run = row.text("run") if has_runs else ""
         _check_new(row, item, run, runs.setdefault(item, {}), has_runs=has_runs)
-        outcomes.append(
-            _Outcome(item, row.bit("before"), row.bit("after"), row.text(group) if group else "")
-        )
+        before, after = row.bit("before"), row.bit("after")
+        if before and not after and not corruption_possible:
+            raise row.refuse("a right answer was revised: the protocol does not forbid corruption")
+        outcomes.append(_Outcome(item, before, after, row.text(group) if group else ""))
     _check_equal_runs(table, runs)
     return outcomes
 
@@ -273,6 +295,7 @@ def _audit(
         correction=correction,
         corruption=corruption,
         decision=decide(counts, cost=cost, repeats=repeats),
+        break_even=counts.break_even(),
     )
 
 

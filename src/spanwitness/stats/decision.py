@@ -27,32 +27,59 @@ class Decision:
     """What the gain must exceed, as a share of items (0.02 = two points)."""
 
 
-def decide(counts: PairedCounts, *, cost: float = 0.0, repeats: float = 1.0) -> Decision:
+def decide(
+    counts: PairedCounts,
+    *,
+    cost: float = 0.0,
+    repeats: float = 1.0,
+    corruption_possible: bool = True,
+) -> Decision:
     """Decide by the posterior probability that the step gains more than it costs.
 
     The gain is (1 - p0) c - p0 gamma with p0 as observed and c and gamma independent
     Beta(k + 1/2, n - k + 1/2). A baseline other than the observed one asks another question.
+    Where only gains, or only losses, are possible, their sign is settled before any item is seen:
+    then, at no cost, a decision needs at least one item that moved.
 
     Args:
         counts: The pairs of one operation, input configuration and success rule.
         cost: What the gain must exceed, as a share of items.
         repeats: Runs per item: counts are divided by it, as if repeats of an item were copies of
             one run. That is the careful end; 1 where items are not repeated.
+        corruption_possible: Whether the protocol may revise a right answer; where it may not,
+            gamma is 0 by design, and nothing is estimated.
 
     Raises:
         CountError: The cost is no share, or repeats is below 1.
     """
-    probability = gain_probability(counts, cost=cost, repeats=repeats)
+    probability = gain_probability(
+        counts, cost=cost, repeats=repeats, corruption_possible=corruption_possible
+    )
     word: Literal["apply", "suppress", "insufficient"] = "insufficient"
-    if probability is not None and probability >= _SURE:
+    if probability is None or _is_settled_beforehand(counts, cost, corruption_possible):
+        pass
+    elif probability >= _SURE:
         word = "apply"
-    elif probability is not None and probability <= 1 - _SURE:
+    elif probability <= 1 - _SURE:
         word = "suppress"
     return Decision(word=word, probability=probability, cost=cost)
 
 
+def _is_settled_beforehand(
+    counts: PairedCounts,
+    cost: float,
+    corruption_possible: bool,  # noqa: FBT001
+) -> bool:
+    one_sided = not corruption_possible or not counts.n_right_before or not counts.n_wrong_before
+    return one_sided and cost == 0 and counts.n_corrected == counts.n_corrupted == 0
+
+
 def gain_probability(
-    counts: PairedCounts, *, cost: float = 0.0, repeats: float = 1.0
+    counts: PairedCounts,
+    *,
+    cost: float = 0.0,
+    repeats: float = 1.0,
+    corruption_possible: bool = True,
 ) -> float | None:
     """Return P((1 - p0) c - p0 gamma > cost), by numerical integration over c.
 
@@ -62,6 +89,7 @@ def gain_probability(
         counts: The pairs.
         cost: What the gain must exceed.
         repeats: As in `decide`.
+        corruption_possible: As in `decide`.
 
     Returns:
         The probability, or `None` without items.
@@ -87,6 +115,8 @@ def gain_probability(
     wrong = (counts.n_corrupted / repeats + 0.5, counts.n_kept_right / repeats + 0.5)
     if p0 == 0:
         return 1 - float(betainc(*right, _share(cost)))
+    if not corruption_possible:
+        return float(cost < 0) if p0 == 1 else 1 - float(betainc(*right, _share(cost / (1 - p0))))
     if p0 == 1:
         return float(betainc(*wrong, _share(-cost)))
 
