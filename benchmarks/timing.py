@@ -15,6 +15,7 @@ import statistics
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,7 +92,7 @@ def _batch_ns(candidate: Candidate, n_calls: int) -> float:
                     call()
                 total = clock() - start
             else:
-                total = 0
+                total = -round(_reading_ns() * n_calls)
                 for _ in range(n_calls):
                     prepare()
                     start = clock()
@@ -100,6 +101,13 @@ def _batch_ns(candidate: Candidate, n_calls: int) -> float:
         finally:
             gc.enable()
     return total / (n_calls * candidate.n_calls)
+
+
+@cache
+def _reading_ns() -> float:
+    """Return what two readings of the clock show with nothing between them."""
+    clock = time.thread_time_ns
+    return statistics.median(-(clock() - clock()) for _ in range(5001))
 
 
 def paired_ratio(timings: Mapping[str, Timing], name: str, base: str) -> float:
