@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
 from collections import OrderedDict
@@ -137,14 +136,16 @@ class Board:
         if name not in self.unclaimed:
             return NO_CLAIM
         with self._lock:
-            same_name = list(self.unclaimed.get(name, {}).values())
-            if not same_name:
+            waiting = self.unclaimed.get(name)
+            if waiting is None:
                 return NO_CLAIM
-            if len(same_name) == 1:
-                (chosen,) = same_name
-                self._take(chosen)
+            if len(waiting) == 1:
+                (chosen,) = waiting.values()
+                chosen.is_claimed = True
+                del self.unclaimed[name]
                 is_exact = _is_part(chosen.arguments, arguments)
                 return CallClaim(chosen.call_id, "exact" if is_exact else "name")
+            same_name = list(waiting.values())
             matching = [c for c in same_name if _is_part(c.arguments, arguments)]
             link: Link
             if len(matching) == 1:
@@ -252,9 +253,10 @@ def _is_part(asked: object, bound: Mapping[str, object]) -> bool:
     if asked is None:
         return True
     if type(asked) is dict and type(bound) is dict:
-        # The quick road; what cannot be compared as a whole is compared item by item below.
-        with contextlib.suppress(Exception):
+        try:
             return bool(asked.items() <= bound.items())
+        except Exception:  # noqa: BLE001, S110  comparing the caller's values may raise anything
+            pass  # item by item, below
     if not isinstance(asked, Mapping):
         return False
     missing = object()
@@ -265,7 +267,7 @@ def _is_part(asked: object, bound: Mapping[str, object]) -> bool:
         try:
             if got is missing or not bool(got == value):
                 return False
-        except Exception:  # noqa: BLE001  comparing the caller's values may raise anything (numpy)
+        except Exception:  # noqa: BLE001, S110  comparing the caller's values may raise anything (numpy)
             return False
     return True
 

@@ -100,6 +100,7 @@ class TracedTool:
         self._bind = bind = Binder(function)
         self._skip = bind.skip
         self._names = bind.names
+        self._defaults = bind.defaults
         withheld.declare(self.name, options.content)
         self._policy_source: object = None
         self._policy: ContentPolicy | None = None
@@ -158,7 +159,11 @@ class TracedTool:
                 or state.board.peeks
                 or explicit_call()
             ):
-                claim = self._claim(state, given)
+                if state is None or explicit_call() is not None:
+                    claim = self._claim(state, given)
+                else:
+                    whole = {**self._defaults, **given} if self._defaults else given
+                    claim = state.board.claim(self.name, whole)
             span = ToolSpan(self.span_name, state, self.start)
             span.tool = self
             first = span.open()
@@ -215,11 +220,9 @@ class TracedTool:
                 return state.board.claim_id(explicit.call_id)
             return CallClaim(explicit.call_id, "explicit")
         whole = self._bind.whole(given)
-        return (
-            claim_anywhere(self.name, whole)
-            if state is None
-            else state.board.claim(self.name, whole)
-        )
+        if state is None:
+            return claim_anywhere(self.name, whole)
+        return state.board.claim(self.name, whole)
 
     def _choose_policy(self, source: ContentPolicy) -> ContentPolicy:
         wanted = self.options.content

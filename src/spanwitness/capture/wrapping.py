@@ -75,12 +75,12 @@ class Binder:
         function: The function; its first parameter is left out when it is `self` or `cls`.
     """
 
-    __slots__ = ("_all", "_defaults", "_keywords", "_var", "names", "skip")
+    __slots__ = ("_all", "_keywords", "_var", "defaults", "names", "skip")
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.names: tuple[str, ...] = ()
         self._all: frozenset[str] = frozenset()
-        self._defaults: dict[str, object] = {}
+        self.defaults: dict[str, object] = {}
         self._var: str | None = "args"
         self._keywords: str | None = None
         self.skip = 0
@@ -101,7 +101,7 @@ class Binder:
             elif parameter.kind is parameter.VAR_KEYWORD:
                 self._keywords = parameter.name
             elif parameter.default is not parameter.empty:
-                self._defaults[parameter.name] = parameter.default
+                self.defaults[parameter.name] = parameter.default
 
     def has(self, name: str) -> bool:
         """Say whether an argument may have this name."""
@@ -121,7 +121,7 @@ class Binder:
 
     def whole(self, given: dict[str, object]) -> dict[str, object]:
         """Add the defaults of parameters that were not passed."""
-        return {**self._defaults, **given} if self._defaults else given
+        return {**self.defaults, **given} if self.defaults else given
 
 
 def _is_method(function: Callable[..., object], first: str) -> bool:
