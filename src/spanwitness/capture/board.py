@@ -267,7 +267,7 @@ def _is_part(asked: object, bound: Mapping[str, object]) -> bool:
         try:
             if got is missing or not bool(got == value):
                 return False
-        except Exception:  # noqa: BLE001, S110  comparing the caller's values may raise anything (numpy)
+        except Exception:  # noqa: BLE001  comparing the caller's values may raise anything (numpy)
             return False
     return True
 
