@@ -136,6 +136,7 @@ def test_an_export_over_a_watched_client_traces_nothing_of_its_own():
         assert len(seen.chats) == 1
 
 
+@pytest.mark.contains_faults
 def test_a_span_processor_that_raises_does_not_reach_the_caller():
     from opentelemetry.sdk.trace import SpanProcessor
 
