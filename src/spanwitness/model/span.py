@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-AttributeValue: TypeAlias = str | bool | int | float | Sequence[str] | Sequence[bool] | Sequence[int] | Sequence[float]
+AttributeValue: TypeAlias = (
+    str | bool | int | float | Sequence[str] | Sequence[bool] | Sequence[int] | Sequence[float]
+)
 """What an attribute may hold. Readers of foreign spans may also leave dicts and lists of anything."""
 
 StatusWord: TypeAlias = Literal["unset", "ok", "error"]
