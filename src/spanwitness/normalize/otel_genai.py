@@ -29,11 +29,11 @@ from spanwitness.model import (
 from spanwitness.normalize.attribute_sets import chat_attributes, tool_attributes
 from spanwitness.normalize.attributes import as_json, decoded, text, texts
 from spanwitness.normalize.messages import decode_definitions, decode_instructions
-from spanwitness.normalize.stored_messages import decode, is_whole_list
+from spanwitness.normalize.stored_messages import StoredMessages, decode, is_whole_list
 from spanwitness.semconv import gen_ai
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from spanwitness.model import SpanRecord
     from spanwitness.model.calls import DeliveryState, OutcomeWord, Side
@@ -85,13 +85,16 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
     output = decode(written) if is_whole_list(written) else None
     reply = _UNKNOWN if output is None else _reply(output)
     given = said.input_messages
-    messages: tuple[Message, ...] | None = None
+    messages: Sequence[Message] | None = None
     delivered: tuple[Delivery, ...] | None = None
     if is_whole_list(given):
-        known = history.read(given if isinstance(given, str) else as_json(given))
-        messages, delivered = known.messages, known.deliveries
-        if said.instructions is not None:
-            messages = (decode_instructions(said.instructions), *messages)
+        given = given if isinstance(given, str) else as_json(given)
+        known = history.read(given)
+        delivered = known.deliveries
+        if said.instructions is None:
+            messages = StoredMessages(given, history, known.messages)
+        else:
+            messages = (decode_instructions(said.instructions), *known.messages)
     error = said.error_type or ("error" if span.status == "error" else None)
     reasons = said.finish_reasons
     if reasons is not None and len(reasons) == 1 and reasons[0].startswith("["):

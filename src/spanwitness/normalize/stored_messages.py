@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["History", "Known", "StoredMessages", "decode", "is_whole_list"]
 
 Judge: TypeAlias = Callable[[ToolResultPart], "Delivery"]
+_MAX_BYTES_A_CHAR: Final = 4
 _MAX_KNOWN: Final = 4
 """Conversations of one trace that may go on side by side."""
 
@@ -102,12 +103,18 @@ class History:
 class StoredMessages(Sequence["Message"]):
     """A sequence of messages, decoded when it is first looked at; equal to a tuple of them."""
 
-    __slots__ = ("_found", "_history", "_value")
+    __slots__ = ("_found", "_history", "_value", "most_bytes")
 
-    def __init__(self, value: object, history: History) -> None:
+    def __init__(
+        self, value: object, history: History, found: tuple[Message, ...] | None = None
+    ) -> None:
         self._value = value
         self._history = history
-        self._found: tuple[Message, ...] | None = None
+        self._found = found
+        self.most_bytes: int | None = None
+        """More bytes than its texts can have, told without decoding; `None` = not known."""
+        if isinstance(value, str):
+            self.most_bytes = len(value) * (1 if value.isascii() else _MAX_BYTES_A_CHAR)
 
     def _all(self) -> tuple[Message, ...]:
         found = self._found

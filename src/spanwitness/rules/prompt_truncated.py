@@ -81,8 +81,12 @@ def _tokens(chat: ChatCall) -> int | None:
 def _text_bytes(chat: ChatCall, *, enough: int) -> int:
     """Count the bytes of the text, spaces collapsed; 0 when they cannot be more than enough.
 
-    Counting exactly costs fifty times as much as looking at lengths, so that is done first.
+    Counting exactly costs fifty times as much as looking at lengths, so that is done first; and
+    the JSON of a stored history, which is longer than the texts in it, need not even be decoded.
     """
+    longest = getattr(chat.input_messages, "most_bytes", None)
+    if longest is not None and longest <= enough:
+        return 0
     texts = [text for text in _texts(chat) if not text.startswith("data:")]
     at_most = sum(len(text) * (1 if text.isascii() else _MAX_BYTES_A_CHAR) for text in texts)
     if at_most <= enough:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from spanwitness.model import TextPart
 from spanwitness.rules import tool_names
 from spanwitness.rules.rule import not_assessed, rule, violated
-from spanwitness.rules.same_calls import arguments_key, result_key
+from spanwitness.rules.same_calls import (
+    arguments_key,
+    has_same_arguments,
+    knows_arguments,
+    knows_result,
+    result_key,
+)
 from spanwitness.rules.subjects import EXECUTIONS
 
 if TYPE_CHECKING:
@@ -37,25 +43,24 @@ def repeated_call(facts: Facts) -> Outcome:
         return facts.nothing_found if facts.executions else facts.no_execution
     if len({e.tool for e in ran}) == len(ran):
         return facts.nothing_found
-    keys = [arguments_key(e) for e in ran]
-    found = _repeated_write(facts, ran, keys) or _repeated_read(ran, keys)
+    found = _repeated_write(facts, ran) or _repeated_read(ran)
     if found is not None:
         return found
-    if _is_unclear(ran, keys):
+    if _is_unclear(ran):
         return not_assessed("arguments or results of repeated calls are not recorded")
     return facts.nothing_found
 
 
-def _repeated_read(ran: list[Execution], keys: list[str | None]) -> Outcome | None:
+def _repeated_read(ran: list[Execution]) -> Outcome | None:
     length = 1
     for at in range(1, len(ran)):
         this, before = ran[at], ran[at - 1]
         is_same = (
-            keys[at] is not None
-            and keys[at] == keys[at - 1]
+            this.tool == before.tool
             and this.outcome in _DONE
             and before.outcome in _DONE
             and not tool_names.is_poll(this.tool)
+            and has_same_arguments(this, before)
         )
         if is_same:
             result = result_key(this)
@@ -72,13 +77,13 @@ def _repeated_read(ran: list[Execution], keys: list[str | None]) -> Outcome | No
     return None
 
 
-def _repeated_write(facts: Facts, ran: list[Execution], keys: list[str | None]) -> Outcome | None:
+def _repeated_write(facts: Facts, ran: list[Execution]) -> Outcome | None:
     done: dict[str, int] = {}
     last_write = -1
     for at, execution in enumerate(ran):
         if facts.effect_of(execution) != "write" or tool_names.is_poll(execution.tool):
             continue
-        key = keys[at]
+        key = arguments_key(execution)
         before = done.get(key) if key is not None else None
         if (
             before is not None
@@ -115,14 +120,17 @@ def _last_of_user(chat: ChatCall) -> tuple[int, str]:
     return (len(texts), texts[-1] if texts else "")
 
 
-def _is_unclear(ran: list[Execution], keys: list[str | None]) -> bool:
+def _is_unclear(ran: list[Execution]) -> bool:
     length = 1
     for at in range(1, len(ran)):
-        same_tool = ran[at].tool == ran[at - 1].tool and not tool_names.is_poll(ran[at].tool)
-        may_be_same = same_tool and (
-            keys[at] is None or (keys[at] == keys[at - 1] and result_key(ran[at]) is None)
+        this, before = ran[at], ran[at - 1]
+        may_be_same = (
+            this.tool == before.tool and not tool_names.is_poll(this.tool)
+        ) and (
+            not knows_arguments(this)
+            or (not knows_result(this) and has_same_arguments(this, before))
         )
         length = length + 1 if may_be_same else 1
-        if length >= _MANY or (may_be_same and tool_names.effect_of(ran[at].tool) == "write"):
+        if length >= _MANY or (may_be_same and tool_names.effect_of(this.tool) == "write"):
             return True
     return False

@@ -18,6 +18,43 @@ def arguments_key(execution: Execution) -> str | None:
     return None
 
 
+def knows_arguments(execution: Execution) -> bool:
+    """Say whether the arguments are known, or a digest of them."""
+    call = execution.call
+    return execution.arguments is not None or (
+        call is not None and call.arguments_digest is not None
+    )
+
+
+def has_same_arguments(left: Execution, right: Execution) -> bool:
+    """Say whether two executions of one tool are known to have the same arguments."""
+    if _surely_differ(left.arguments, right.arguments):
+        return False
+    key = arguments_key(left)
+    return key is not None and key == arguments_key(right)
+
+
+def _surely_differ(left: object, right: object) -> bool:
+    """Tell most different arguments apart without writing them as JSON, which is dear."""
+    if type(left) is not dict or type(right) is not dict or len(left) != len(right):
+        return False
+    for key, value in left.items():
+        other = right.get(key)
+        if type(value) is str and type(other) is str and value != other:
+            return True
+    return False
+
+
+def knows_result(execution: Execution) -> bool:
+    """Say whether the result is known, or a digest of it."""
+    call = execution.call
+    return (
+        execution.has_result
+        or execution.outcome == "empty"
+        or (call is not None and call.result_digest is not None)
+    )
+
+
 def result_key(execution: Execution) -> str | None:
     """Return what identifies the result; `None` when it is not known."""
     if execution.has_result:
