@@ -20,9 +20,11 @@ class MeasureResult(Protocol):
     @property
     def parts(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
         """Its tables by name, the main one first; every row of a table has the same columns."""
+        ...
 
     def to_dict(self) -> dict[str, object]:
         """Return the fixed JSON form."""
+        ...
 
     def to_frame(self, part: str | None = None) -> object:
         """Return a table as a data frame of pandas, or of polars where pandas is not installed.
@@ -68,7 +70,7 @@ def frame_of(rows: Sequence[Mapping[str, object]]) -> object:
         import pandas as pd
     except ImportError:
         try:
-            import polars as pl
+            import polars as pl  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise MissingExtraError("pandas", extra="measure") from None
         return pl.DataFrame(records, infer_schema_length=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from spanwitness.stats.counts import CountError, Rate, needs_extra, rate
 
@@ -72,7 +72,7 @@ def _kappa(table: list[list[int]], level: float) -> tuple[float | None, float | 
         from statsmodels.stats.inter_rater import cohens_kappa
     except ImportError as error:
         raise needs_extra(error) from None
-    found = cohens_kappa(table)
+    found = cast("Any", cohens_kappa(table))
     half = float(norm.ppf((1 + level) / 2)) * float(found.std_kappa)
     kappa = float(found.kappa)
     return kappa, max(-1.0, kappa - half), min(1.0, kappa + half)

@@ -7,7 +7,7 @@ before they come here, so that a unit is drawn whole.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spanwitness.stats.counts import CountError, check_level, needs_extra
 from spanwitness.stats.intervals import Interval
@@ -183,6 +183,7 @@ def bootstrap_interval(
     n_drawn = sum(len(sample) for sample in data)
     # SciPy renamed the argument in 1.15; both take a seed.
     seed_name = "rng" if "rng" in inspect.signature(bootstrap).parameters else "random_state"
+    seeded: dict[str, Any] = {seed_name: np.random.default_rng(seed)}
     found = bootstrap(
         data,
         statistic,
@@ -192,7 +193,7 @@ def bootstrap_interval(
         paired=is_paired,
         confidence_level=level,
         method="percentile",
-        **{seed_name: np.random.default_rng(seed)},
+        **seeded,
     ).confidence_interval
     return Interval(
         low=float(found.low), high=float(found.high), level=level, method="percentile_bootstrap"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from spanwitness.stats.bootstrap import N_RESAMPLES, SEED, mean_interval
 from spanwitness.stats.counts import CountError, Rate, needs_extra, rate
@@ -110,4 +110,4 @@ def _mcnemar(table: DiscordantTable) -> float:
     except ImportError as error:
         raise needs_extra(error) from None
     cells = [[table.n_both, table.n_first_only], [table.n_second_only, table.n_neither]]
-    return float(mcnemar(cells, exact=True).pvalue)
+    return float(cast("Any", mcnemar(cells, exact=True)).pvalue)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from spanwitness.stats.intervals import Interval
 
-__all__ = ["METHODS", "Coverage", "coverage", "coverage_table"]
+__all__ = ["METHODS", "Coverage", "coverage", "coverage_markdown", "coverage_table", "coverages"]
 
 METHODS: dict[str, Callable[[int, int], Interval]] = {
     "wilson": wilson,
@@ -65,10 +65,10 @@ def coverages(
     low = np.array([interval.low for interval in intervals])
     high = np.array([interval.high for interval in intervals])
     k = np.arange(n + 1)
-    return [
-        float(np.sum(binom.pmf(k, n, p)[(low <= p) & (p <= high)], dtype=float))
-        for p in proportions
-    ]
+    true = np.asarray(proportions, dtype=float)[:, None]
+    holds = (low <= true) & (true <= high)
+    covered = np.where(holds, binom.pmf(k, n, true), 0.0).sum(axis=1)
+    return [float(each) for each in covered]
 
 
 def coverage_table(ns: Sequence[int], proportions: Sequence[float]) -> list[Coverage]:
@@ -84,3 +84,24 @@ def coverage_table(ns: Sequence[int], proportions: Sequence[float]) -> list[Cove
         for n in ns
         for p, value in zip(proportions, coverages(method, n, proportions), strict=True)
     ]
+
+
+def coverage_markdown(method: str, ns: Sequence[int], proportions: Sequence[float]) -> str:
+    """Return the coverage of one method as a Markdown table, as `docs/measures.md` shows it.
+
+    Args:
+        method: A name of `METHODS`.
+        ns: Numbers of units, one a row.
+        proportions: True proportions, one a column; below 0.93 a figure is set in bold.
+    """
+    lines = [
+        "| n | " + " | ".join(f"p={p:g}" for p in proportions) + " | mean |",
+        "| ---: " * (len(proportions) + 2) + "|",
+    ]
+    grid = [at / 100 for at in range(1, 100)]
+    for n in ns:
+        found = coverages(METHODS[method], n, [*proportions, *grid])
+        shown = [f"**{c:.3f}**" if c < 0.93 else f"{c:.3f}" for c in found[: len(proportions)]]
+        mean = sum(found[len(proportions) :]) / len(grid)
+        lines.append(f"| {n} | " + " | ".join(shown) + f" | {mean:.3f} |")
+    return "\n".join(lines) + "\n"

@@ -97,7 +97,7 @@ def _binomial(k: int, n: int, level: float, *, method: str, sides: Sides) -> Int
 
 
 def jeffreys(k: int, n: int, *, level: float = 0.95) -> Interval:
-    """Return the equal-tailed Jeffreys credible interval, by `scipy.stats.beta`.
+    """Return the equal-tailed Jeffreys credible interval, by `scipy.special.betaincinv`.
 
     The middle `level` of Beta(k + 1/2, n - k + 1/2), as the study of correction and corruption has
     it: at k = 0 the lower end is small and not 0.
@@ -123,11 +123,13 @@ def beta_interval(k: float, n: float, *, level: float = 0.95) -> Interval:
         level: Probability inside.
     """
     try:
-        from scipy.stats import beta
+        from scipy.special import betaincinv
     except ImportError as error:
         raise needs_extra(error) from None
-    low, high = beta.interval(level, k + 0.5, n - k + 0.5)
-    return Interval(low=float(low), high=float(high), level=level, method="jeffreys")
+    low, high = (
+        float(betaincinv(k + 0.5, n - k + 0.5, tail)) for tail in ((1 - level) / 2, (1 + level) / 2)
+    )
+    return Interval(low=low, high=high, level=level, method="jeffreys")
 
 
 def zero_event_bound(n: int, *, level: float = 0.95) -> float:

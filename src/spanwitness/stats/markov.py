@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from spanwitness.stats.counts import CountError, needs_extra
 
@@ -110,7 +110,8 @@ def _g_squared(table: _Table) -> float:
         from scipy.stats import chi2_contingency
     except ImportError as error:
         raise needs_extra(error) from None
-    return float(chi2_contingency(table, correction=False, lambda_="log-likelihood").statistic)
+    found = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+    return float(cast("Any", found).statistic)
 
 
 def _effect(table: _Table) -> float | None:
