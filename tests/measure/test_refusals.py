@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 from tests.measure.tables import flows, stage, write_csv
 
+from spanwitness.errors import MissingExtraError
 from spanwitness.measure import (
     TableError,
     measure_evidence,
@@ -206,3 +209,26 @@ def test_csv_jsonl_and_parquet_give_one_result(tmp_path):
 
     write_table(arrow.Table.from_pylist(GOOD), tmp_path / "t.parquet")
     assert measure_paired(tmp_path / "t.parquet").to_dict() == as_csv
+
+
+@pytest.mark.parametrize("module", ["scipy.special", "scipy.integrate"])
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        MissingExtraError, match=r"'scipy' is not installed.*spanwitness\[measure\]"
+    ):
+        measure_paired(GOOD)
+
+
+def test_importing_measures_loads_no_statistics_library():
+    code = (
+        "import sys, spanwitness.measure, spanwitness.cli.app; "
+        "print(sorted({'numpy', 'scipy', 'pandas', 'statsmodels'} & sys.modules.keys()))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_a_folder_is_no_table(tmp_path):
+    with pytest.raises(TableError, match="ends in one of"):
+        read_table(tmp_path)
