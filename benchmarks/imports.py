@@ -1,7 +1,8 @@
 """What `import spanwitness` costs: `python -m benchmarks imports`.
 
-User and system CPU of a fresh interpreter; medians, candidates in turn. The bar is for the whole of it, the interpreter included.
-The public names load on first use, so the second row is what a program that uses them pays.
+User and system CPU of a fresh interpreter; medians, candidates in turn. The bar is for the whole of
+it, the interpreter included. The public names load on first use, so the second row is what a
+program that uses them pays.
 """
 
 from __future__ import annotations
