@@ -254,9 +254,9 @@ def test_b66_a_timeout_after_the_server_has_worked_is_an_attempt_of_the_same_cal
 ):
     """B66: the server executed the first request, too; the client saw one reply."""
     monkeypatch.setattr(f"{sdk}._base_client.INITIAL_RETRY_DELAY", 0.01)
-    late = reply(text("late"), delay_s=0.6)
+    late = reply(text("late"), delay_s=1.2)
     with ScriptedProvider([late, SCRIPT[1]]) as provider, sw.run("timed out"):
-        _ask_once(sdk, provider, timeout=0.2)
+        _ask_once(sdk, provider, timeout=0.5)
         assert len(provider.requests) == 2
     watched.witness.flush(10)
     (judged,) = watched.judged

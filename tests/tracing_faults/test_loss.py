@@ -216,7 +216,7 @@ def test_b20_a_dead_collector_costs_the_caller_nothing_and_is_counted(protocol, 
             read_page(3)
             took.append(time.perf_counter() - before)
     assert sorted(took)[100] < 0.001
-    assert sorted(took)[-2] < 0.1
+    assert sorted(took)[-2] < 0.5
     before = time.perf_counter()
     assert witness.flush(0.5) is False
     assert time.perf_counter() - before < 1.5

@@ -86,7 +86,7 @@ def test_b39_a_cancelled_tool_is_no_evidence(tmp_path):
     async def use(seconds: float) -> None:
         with sw.run("r") as run:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(read_page(seconds), 0.02)
+                await asyncio.wait_for(read_page(seconds), 0.05 if seconds else 10)
             run.submit("250 mA")
 
     witness = sw.configure("svc", state_dir=tmp_path, contracts=[contract], sinks=[Keep()])

@@ -276,8 +276,10 @@ async def test_an_async_stream_is_one_span_however_it_is_left(sdk, how, caplog):
         gc.collect()
         n_sent = len(p.requests)
         chats = seen.chats
-    assert len(chats) == n_sent
-    assert seen.state.started == seen.state.ended == n_sent
+    # A request that was cancelled before it arrived is a call as well.
+    assert n_sent <= len(chats) <= (0 if sdk is SDKS["Gemini"] and how is _never else 1)
+    assert len(chats) == n_sent or how in (_cancel, _time_out)
+    assert seen.state.started == seen.state.ended == len(chats)
     assert spans.open_count() == 0
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR] == []
     assert [r for r in caplog.records if r.name.startswith(("spanwitness", "opentelemetry"))] == []

@@ -130,7 +130,7 @@ def test_strange_values_pass_untouched_and_leave_as_strict_json(protocol, monkey
             for value in values:
                 before = time.perf_counter()
                 assert same(value) is value
-                assert time.perf_counter() - before < 0.5
+                assert time.perf_counter() - before < 1.5
         assert witness.flush(20) is True
         assert witness.losses.total == 0
         spans = [s for s in collector.spans if s.name == "execute_tool same"]
