@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,6 +34,7 @@ from spanwitness.testing.collector import ScriptedCollector
 _CLOSED_PORT = "http://127.0.0.1:9/v1/traces"
 _ADDED_BAR_MS = 1.0
 _INTERVAL_S = 1.0
+_ENDS = (0, -signal.SIGTERM, -signal.SIGKILL)
 
 _OURS = """
 import spanwitness as sw
@@ -242,10 +244,7 @@ def _arrived(library: str, code: str, *, n_processes: int, hook: bool = False) -
     with ScriptedCollector() as collector:
         text = _SET_UP.format(endpoint=collector.traces_url, hook=hook, library=library) + code
         with ThreadPoolExecutor(2) as pool:
-            for done in [
-                pool.submit(_run, text, delay_ms=60_000, is_checked=False)
-                for _ in range(n_processes)
-            ]:
+            for done in [pool.submit(_run, text, delay_ms=60_000) for _ in range(n_processes)]:
                 done.result()
         return sum(span.name == "a" for span in collector.spans)
 
@@ -256,7 +255,7 @@ def _killed_row(n_trials: int) -> Row:
     for _ in range(n_trials):
         with ScriptedCollector() as collector:
             text = _SET_UP.format(endpoint=collector.traces_url, hook=False, library=_OURS)
-            done = _run(text + _KILLED, delay_ms=round(_INTERVAL_S * 1000), is_checked=False)
+            done = _run(text + _KILLED, delay_ms=round(_INTERVAL_S * 1000))
             arrived = {span.name for span in collector.spans}
         times = dict(line.split() for line in done.stdout.splitlines() if line.strip())
         end = float(times.pop("end"))
@@ -273,7 +272,7 @@ def _killed_row(n_trials: int) -> Row:
     )
 
 
-def _run(code: str, *, delay_ms: int, is_checked: bool = True) -> subprocess.CompletedProcess[str]:
+def _run(code: str, *, delay_ms: int) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="spanwitness-bench-") as state_dir:
         variables = {
             **os.environ,
@@ -281,11 +280,14 @@ def _run(code: str, *, delay_ms: int, is_checked: bool = True) -> subprocess.Com
             "OTEL_METRICS_EXPORTER": "none",
             "SPANWITNESS_STATE_DIR": state_dir,
         }
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", code],
-            check=is_checked,
+            check=False,
             capture_output=True,
             text=True,
             timeout=120,
             env=variables,
         )
+    if done.returncode not in _ENDS:
+        raise AssertionError(f"a measured process ended with {done.returncode}: {done.stderr}")
+    return done
