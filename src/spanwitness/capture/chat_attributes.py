@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwitness.capture.content import clean
@@ -62,6 +63,7 @@ _PROVIDERS = (
 _WIRE_PROVIDERS = {"anthropic_messages": "anthropic", "gemini": "gcp.gemini"}
 
 
+@lru_cache(maxsize=256)
 def provider_name(host: str, wire: str) -> str:
     """Return OTel's name of the provider; an unknown host is named after its wire format."""
     for end, name in _PROVIDERS:
@@ -225,10 +227,12 @@ def text_calls(request: WireRequest, texts: ReplyTexts) -> tuple[ToolRequest, ..
 def make_writable(found: Attributes) -> None:
     """Replace lone surrogates: one of them would cost the whole batch at the exporter."""
     for key, value in found.items():
-        if isinstance(value, str):
-            found[key] = clean(value)
-        elif isinstance(value, tuple):
-            found[key] = tuple([clean(v) if isinstance(v, str) else v for v in value])
+        kind = type(value)
+        if kind is str:
+            if not value.isascii():  # type: ignore[union-attr]
+                found[key] = clean(value)  # type: ignore[arg-type]
+        elif kind is tuple and value and type(value[0]) is str and not "".join(value).isascii():  # type: ignore[index,arg-type]
+            found[key] = tuple(map(clean, value))  # type: ignore[arg-type]
 
 
 def input_texts(request: WireRequest) -> list[str] | None:

@@ -10,9 +10,10 @@ from spanwitness.capture import chat_attributes, withheld
 from spanwitness.capture.content import content_key, encode
 from spanwitness.capture.redact import redact_secrets
 from spanwitness.guard import guard
+from spanwitness.model import ToolResultPart
 from spanwitness.model.digest import digest_text
 from spanwitness.normalize.messages import encode_messages
-from spanwitness.normalize.values import find_values, unseen
+from spanwitness.normalize.values import find_values, missing
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as sw
 from spanwitness.wire.reading import encode_json
@@ -137,17 +138,19 @@ def content_facts(
             is_satisfied = _satisfies(answer, form.schema, form.schema_digest)
             if is_satisfied is not None:
                 found[sw.SCHEMA_SATISFIED] = is_satisfied
-    if request.offered and not reply.requested and not has_calls:
+    # Whoever used a tool may state what it returned: only an answer without one is looked at.
+    if request.offered and not reply.requested and not has_calls and not _has_results(request):
         with guard("capture.chat.values"):
-            if not find_values(answer):
-                found[sw.VALUES] = found[sw.VALUES_UNSEEN] = 0
-                return found
-            inputs = chat_attributes.input_texts(request)
-            values = unseen(answer, inputs or ())
-            found[sw.VALUES] = values.n_values
+            values = find_values(answer)
+            found[sw.VALUES] = len(values)
+            inputs = chat_attributes.input_texts(request) if values else []
             if inputs is not None:
-                found[sw.VALUES_UNSEEN] = values.n_values_unseen
+                found[sw.VALUES_UNSEEN] = len(missing(values, inputs))
     return found
+
+
+def _has_results(request: WireRequest) -> bool:
+    return any([type(part) is ToolResultPart for m in request.messages for part in m.parts])  # noqa: C419
 
 
 def _satisfies(answer: str, schema: dict[str, Any], digest: str | None) -> bool | None:

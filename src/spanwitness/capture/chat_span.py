@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from spanwitness.capture import chat_attributes, defaults, deliveries, spans
 from spanwitness.capture.chat_content import content_facts, recorded_content
@@ -13,6 +13,7 @@ from spanwitness.capture.context import ambient_board, current_run
 from spanwitness.capture.operation import note_request
 from spanwitness.capture.plain import type_name
 from spanwitness.guard import guard
+from spanwitness.model.calls import WireFormat
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as sw
 from spanwitness.wire import number_reply
@@ -37,9 +38,14 @@ EndingWord = Literal["complete", "abandoned", "cancelled", "error"]
 _RETRIED_STATUS = frozenset({408, 409, 429})
 
 
-def _has_surrogates(body: bytes) -> bool:
-    """Say whether a JSON body may hold a lone surrogate, which only an escape can give."""
-    return b"\\ud" in body or b"\\uD" in body
+_request_guard = guard("capture.chat.request")
+_facts_guard = guard("capture.chat.request_facts")
+_reply_guard = guard("capture.chat.reply")
+_UNREAD = {
+    wire: WireRequest(wire=wire, offered=None, error_type="unread_body")
+    for wire in get_args(WireFormat)
+}
+_FORGOTTEN = WireRequest(wire="unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +123,10 @@ class ChatSpan:
             on_wait: Called when a failed attempt may be followed by another.
         """
         state = current_run()
-        request = WireRequest(wire=codec.wire, offered=None, error_type="unread_body")
+        request = _UNREAD[codec.wire]
         body = target.body
         if body is not None:
-            with guard("capture.chat.request"):
+            with _request_guard:
                 request = codec.parse_request(body, histories.requests)
         attributes: Attributes = {
             gen_ai.OPERATION_NAME: gen_ai.CHAT,
@@ -136,26 +142,28 @@ class ChatSpan:
             handle.end()
             return None
         call = cls(codec, handle, target, request, histories, on_wait)
-        with guard("capture.chat.request_facts"):
+        with _facts_guard:
             call._describe_request()
         return call
 
     def _describe_request(self) -> None:
         request = self._request
         target = self._target
-        offer = self._histories.offer(request.offered)
-        found = chat_attributes.request_attributes(request, offer.attributes)
-        found[sw.WIRE] = self.codec.wire
+        found = self._histories.described(request)
         if target is not None and target.port is not None:
             found[gen_ai.SERVER_PORT] = target.port
         if target is not None and target.body is not None:
             found[sw.REQUEST_BYTES] = len(target.body)
         if request.error_type is None:
-            found |= chat_attributes.delivered_attributes(deliveries.look(request, self._board))
+            results = deliveries.look(request, self._board)
+            if results.call_ids or results.fresh:
+                given = chat_attributes.delivered_attributes(results)
+                chat_attributes.make_writable(given)
+                found |= given
+            else:
+                found[sw.DELIVERED_IDS] = ()
         elif self.state is not None:
             self.state.mark_incomplete("unread_request")
-        if target is not None and target.body is not None and _has_surrogates(target.body):
-            chat_attributes.make_writable(found)
         self.handle.write(found)
         note_request(request, found)
 
@@ -253,15 +261,15 @@ class ChatSpan:
         if self._board.peeks:
             self._board.remove_peek(self._peek)
         found: Attributes = {}
-        ending: EndingWord | None = self._ending(None)
+        reply: WireReply | None = None
         error_type: str | None = self._error
-        with guard("capture.chat.reply"):
+        with _reply_guard:
             reply = self._copy.reply() if self._copy is not None else None
             if reply is not None:
                 reply = number_reply(reply, self._request)
                 error_type = error_type or reply.error_type
-            ending = self._ending(reply)
             self._describe_reply(found, reply)
+        ending = self._ending(reply)
         if self._status is not None and self._status >= 400:
             error_type = str(self._status)
         if ending == "error":
@@ -312,13 +320,13 @@ class ChatSpan:
             self._mark_incomplete("unread_reply")
         if reply.echoed is not None:
             found |= chat_attributes.echoed_attributes(self._request, reply.echoed)
-        if is_failed:
-            if self.handle.is_recording:
-                found |= self._recorded_content(None)
-        else:
+        if not is_failed:
             self._describe_answer(found, reply)
-        if not all(value.isascii() for value in found.values() if isinstance(value, str)):
+        if found:
             chat_attributes.make_writable(found)
+        # Recorded content is JSON whose lone surrogates are escapes already.
+        if self.handle.is_recording and self._policy.is_on:
+            found |= self._recorded_content(None if is_failed else reply)
 
     def _describe_answer(self, found: Attributes, reply: WireReply) -> None:
         request = self._request
@@ -328,9 +336,7 @@ class ChatSpan:
         if reply.requested:
             self._board.post(reply.requested, self.handle.span_id)
             deliveries.remember(self._board, reply)
-        if self.handle.is_recording and self._policy.is_on:
-            found |= self._recorded_content(reply)
-        else:
+        if not (self.handle.is_recording and self._policy.is_on):
             found |= content_facts(request, reply, texts, has_calls=bool(requests))
 
     def _recorded_content(self, reply: WireReply | None) -> Attributes:
@@ -348,7 +354,7 @@ class ChatSpan:
             self._copy.drop()
         self._copy = None
         self._target = None
-        self._request = WireRequest(wire=self.codec.wire)
+        self._request = _FORGOTTEN
         self.handle.closer = None
 
     def _peek(self) -> Iterable[ToolRequest]:

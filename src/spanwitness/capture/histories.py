@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Final
 
-from spanwitness.capture.chat_attributes import offered_attributes
+from spanwitness.capture.chat_attributes import (
+    make_writable,
+    offered_attributes,
+    request_attributes,
+)
 from spanwitness.capture.redact import redact_secrets
 from spanwitness.normalize.messages import encode_definitions, encode_messages
+from spanwitness.semconv import spanwitness as sw
 from spanwitness.wire import RequestCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spanwitness.capture.spans import Attributes
     from spanwitness.model import Message, ToolDefinition
+    from spanwitness.wire.facts import WireRequest
 
 __all__ = ["Histories", "Offer", "shared_prefix"]
 
@@ -47,14 +54,34 @@ class Offer:
         return self._definitions
 
 
+class _Described:
+    """A request's settings and what is said about them."""
+
+    __slots__ = ("_parts", "attributes")
+
+    def __init__(self, request: WireRequest, attributes: Attributes) -> None:
+        self._parts = _settings(request)
+        self.attributes = attributes
+
+    def fits(self, request: WireRequest) -> bool:
+        return all(map(is_, self._parts, _settings(request)))
+
+
+_settings = attrgetter(
+    "wire", "is_streaming", "offered", "tool_choice", "output_format", "max_tokens", "temperature",
+    "top_p", "seed", "reasoning_mode", "has_server_state",
+)  # fmt: skip
+
+
 class Histories:
     """The memory of one client: what its last conversations sent, decoded and encoded."""
 
-    __slots__ = ("_offers", "_texts", "requests")
+    __slots__ = ("_described", "_offers", "_texts", "requests")
 
     def __init__(self) -> None:
         self.requests = RequestCache(_SLOTS)
         self._offers: tuple[Offer, ...] = ()
+        self._described: _Described | None = None
         self._texts: list[tuple[Sequence[Message], str, bool]] = []
 
     def offer(self, tools: tuple[ToolDefinition, ...] | None) -> Offer:
@@ -65,6 +92,19 @@ class Histories:
         made = Offer(tools)
         self._offers = (made, *self._offers[: _SLOTS - 1])
         return made
+
+    def described(self, request: WireRequest) -> Attributes:
+        """Return what is to be said about a request beside its messages; the dict is the caller's.
+
+        Requests with one frame share these parts of it, so identity is enough.
+        """
+        described = self._described
+        if described is None or not described.fits(request):
+            found = request_attributes(request, self.offer(request.offered).attributes)
+            found[sw.WIRE] = request.wire
+            make_writable(found)
+            self._described = described = _Described(request, found)
+        return described.attributes.copy()
 
     def encode(self, messages: Sequence[Message], *, is_redacted: bool) -> str:
         """Encode messages as JSON, with what looks like a credential replaced if asked for.
@@ -80,6 +120,8 @@ class Histories:
                 if shared:
                     best, text, found = shared, entry[1], entry
         added = messages[best:]
+        if found is not None and not added:
+            return text
         if added:
             rest = encode_messages(added)
             if is_redacted:

@@ -32,6 +32,8 @@ __all__ = ["AsyncWitnessTransport", "WitnessTransport", "watch", "watches"]
 _SUPPRESS = otel_context._SUPPRESS_INSTRUMENTATION_KEY
 _SUPPRESS_LEGACY = "suppress_instrumentation"
 """The key that older instrumentations set."""
+_N_ENCODING = len(b"content-encoding")
+_N_RETRY = len(b"x-should-retry")
 
 
 def _begin(request: Any, histories: Histories) -> ChatSpan | None:
@@ -73,12 +75,12 @@ def _attach(call: ChatSpan, response: Any, *, is_async: bool) -> None:
 def _put_tee(call: ChatSpan, response: Any, *, is_async: bool) -> bool:
     encoding, should_retry = "", None
     for name, value in response.headers.raw:
-        lower = name.lower()
-        if lower == b"content-encoding":
+        size = len(name)
+        if size == _N_ENCODING and name.lower() == b"content-encoding":
             encoding = (
                 f"{encoding},{value.decode('latin-1')}" if encoding else value.decode("latin-1")
             )
-        elif lower == b"x-should-retry":
+        elif size == _N_RETRY and name.lower() == b"x-should-retry":
             should_retry = value.decode("latin-1")
     # A transport that answers by itself may give a body that has been read (and decompressed).
     body = getattr(response, "_content", None)

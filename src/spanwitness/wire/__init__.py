@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -44,8 +45,11 @@ def codec_for(method: str, host: str, path: str) -> Codec | None:  # noqa: ARG00
     Returns:
         `None` when the endpoint is no model call that can be read.
     """
-    if method.upper() != "POST":
-        return None
+    return _codec_of_path(path) if method.upper() == "POST" else None
+
+
+@lru_cache(maxsize=256)
+def _codec_of_path(path: str) -> Codec | None:
     bare = unquote(path.partition("?")[0]).rstrip("/")
     if bare.endswith("/chat/completions"):
         return _OPENAI_CHAT

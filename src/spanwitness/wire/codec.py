@@ -44,6 +44,8 @@ class Reader:
     """From the body and its history as entries (empty when the history is no array)."""
     read_reply: Callable[[object], WireReply]
     read_stream: Callable[[bytes], WireReply]
+    read_plain: Callable[[bytes], WireReply | None] = lambda _: None
+    """Reads the bytes of a common whole reply fast; `None` = leave it to `read_reply`."""
 
 
 class Codec:
@@ -228,6 +230,9 @@ class StreamDecoder:
         reader = self._codec._reader  # noqa: SLF001  the codec's other half
         body = self._buffer.head()
         if body.lstrip()[:1] == b"{":
+            plain = reader.read_plain(body)
+            if plain is not None:
+                return plain
             loaded = load(body)
             if loaded is NOTHING:
                 return WireReply(

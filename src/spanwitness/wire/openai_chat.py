@@ -23,6 +23,7 @@ from spanwitness.model import (
 from spanwitness.wire import openai_chat_stream
 from spanwitness.wire.codec import Entry, Reader
 from spanwitness.wire.facts import WireReply, WireRequest, requests_in
+from spanwitness.wire.openai_chat_plain import read_plain
 from spanwitness.wire.openai_tools import (
     grammar_format,
     read_definitions,
@@ -95,10 +96,13 @@ _RARE: Final = frozenset(
 )
 
 
+_ABSENT: Final[tuple[object, ...]] = (None, "", [])
+
+
 def _read_parts(item: dict[str, object]) -> tuple[Part, ...]:
     content = item.get("content")
     calls = item.get("tool_calls")
-    is_plain = _RARE.isdisjoint(item)
+    is_plain = not any([item[key] not in _ABSENT for key in _RARE.intersection(item)])  # noqa: C419
     if is_plain and not calls and isinstance(content, str):
         return (TextPart(text=content),)
     parts: list[Part] = [] if is_plain else [*_read_reasoning(item)]
@@ -372,4 +376,5 @@ READER: Final = Reader(
     read_request=read_request,
     read_reply=read_reply,
     read_stream=read_stream,
+    read_plain=read_plain,
 )

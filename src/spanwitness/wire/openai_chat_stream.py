@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from spanwitness.wire.fusing import fuse
 from spanwitness.wire.reading import NOTHING, integer, is_objects, items, load, mapping, text
-from spanwitness.wire.sse import read_events, read_items
+from spanwitness.wire.sse import read_events, read_items, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +49,37 @@ class _Chunk(msgspec.Struct, gc=False, rename={"what": "object"}):
     what: str | None = None
 
 
+class _PlainDelta(msgspec.Struct, gc=False):
+    """A delta that holds nothing rare: what is declared `None` here makes the decoder refuse."""
+
+    content: str | None = None
+    tool_calls: list[object] | None = None
+    reasoning_content: None = None
+    reasoning: None = None
+    reasoning_details: None = None
+    refusal: None = None
+    function_call: None = None
+    audio: None = None
+    annotations: None = None
+    executed_tools: None = None
+
+
+class _PlainChoice(msgspec.Struct, gc=False):
+    delta: _PlainDelta
+    index: int | None = None
+    finish_reason: str | None = None
+
+
+class _PlainChunk(msgspec.Struct, gc=False, rename={"what": "object"}):
+    choices: list[_PlainChoice]
+    usage: dict[str, object] | None = None
+    error: None = None
+    what: Literal["chat.completion.chunk", ""] | None = None
+
+
+_CONTENT: Final = re.compile(rb'"delta":\s*\{\s*"content":\s*"')
+_plain_decoder: Final = msgspec.json.Decoder(list[_PlainChunk])
 _decoder: Final = msgspec.json.Decoder(list[_Chunk])
-_BLANK: Final = _Delta()
 
 
 def _lenient_chunk(payload: object, event: str) -> _Chunk | None:
@@ -152,9 +183,9 @@ class _Growing:
                 self.merged.setdefault(key, []).append(piece)
         if delta.tool_calls:
             for call in items(delta.tool_calls):
-                self._add_call(call)
+                self.add_call(call)
         if delta.function_call is not None:
-            self._add_call({"index": 0, "function": delta.function_call, "type": "legacy"})
+            self.add_call({"index": 0, "function": delta.function_call, "type": "legacy"})
         self._add_rare(delta)
 
     def _add_rare(self, delta: _Delta) -> None:
@@ -169,7 +200,7 @@ class _Growing:
         if delta.audio is not None:
             self.extra.setdefault("audio", []).append(delta.audio)
 
-    def _add_call(self, call: dict[str, object]) -> None:
+    def add_call(self, call: dict[str, object]) -> None:
         call_id = text(call.get("id")) or ""
         custom = call.get("custom")
         inner = custom if isinstance(custom, dict) else mapping(call.get("function"))
@@ -265,35 +296,64 @@ class Collected(msgspec.Struct, kw_only=True):
 
 def collect(body: bytes) -> Collected:
     """Put the chunks of a stream together."""
-    stream = read_items(body, _decoder, _lenient_chunk)
+    body = fuse(body, _CONTENT)
     growing: dict[int, _Growing] = {}
-    head = _read_head(body, stream.first) if stream.items else {}
-    for chunk in stream.items:
-        if chunk.choices:
-            for choice in chunk.choices:
-                index = choice.index or 0
-                found = growing.get(index)
-                if found is None:
-                    found = growing[index] = _Growing()
-                delta = choice.delta
-                if delta is not None:
-                    if delta.content:
-                        found.content.append(delta.content)
-                        delta.content = None
-                    if delta != _BLANK:
-                        found.add(delta)
-                if choice.finish_reason is not None:
-                    found.finish_reason = choice.finish_reason or found.finish_reason
-        if chunk.usage is not None:
-            head["usage"] = chunk.usage
-        if chunk.error is not None or chunk.what == "error":
-            head["error"] = chunk.error or "error"
+    plain = read_regular(body, _plain_decoder)
+    if plain is not None:
+        head = _read_head(body, plain.first) if plain.items else {}
+        is_done = plain.is_done
+        _grow_plainly(plain.items, growing, head)
+    else:
+        stream = read_items(body, _decoder, _lenient_chunk)
+        head = _read_head(body, stream.first) if stream.items else {}
+        is_done = stream.is_done
+        _grow(stream.items, growing, head)
     ordered = [growing[index] for index in sorted(growing)]
     head["choices"] = [
         {"message": one.message(), "finish_reason": one.finish_reason} for one in ordered
     ]
-    is_terminated = stream.is_done or (bool(ordered) and all(one.finish_reason for one in ordered))
+    is_terminated = is_done or (bool(ordered) and all(one.finish_reason for one in ordered))
     return Collected(body=head, is_terminated=is_terminated, open_calls=_open_calls(ordered))
+
+
+def _grow_plainly(
+    chunks: list[_PlainChunk], growing: dict[int, _Growing], head: dict[str, object]
+) -> None:
+    for chunk in chunks:
+        for choice in chunk.choices:
+            index = choice.index or 0
+            found = growing.get(index)
+            if found is None:
+                found = growing[index] = _Growing()
+            delta = choice.delta
+            if delta.content:
+                found.content.append(delta.content)
+            if delta.tool_calls:
+                for call in items(delta.tool_calls):
+                    found.add_call(call)
+            if choice.finish_reason is not None:
+                found.finish_reason = choice.finish_reason or found.finish_reason
+        if chunk.usage is not None:
+            head["usage"] = chunk.usage
+
+
+def _grow(chunks: list[_Chunk], growing: dict[int, _Growing], head: dict[str, object]) -> None:
+    for chunk in chunks:
+        for choice in chunk.choices or ():
+            index = choice.index or 0
+            found = growing.get(index)
+            if found is None:
+                found = growing[index] = _Growing()
+            if choice.delta is not None:
+                if choice.delta.content:
+                    found.content.append(choice.delta.content)
+                found.add(choice.delta)
+            if choice.finish_reason is not None:
+                found.finish_reason = choice.finish_reason or found.finish_reason
+        if chunk.usage is not None:
+            head["usage"] = chunk.usage
+        if chunk.error is not None or chunk.what == "error":
+            head["error"] = chunk.error or "error"
 
 
 def _read_head(body: bytes, first: bytes) -> dict[str, object]:

@@ -16,7 +16,7 @@ from spanwitness.wire.reading import NOTHING, load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ByteBuffer", "SseEvent", "SseItems", "read_events", "read_items"]
+__all__ = ["ByteBuffer", "SseEvent", "SseItems", "read_events", "read_items", "read_regular"]
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ _TAIL_BYTES: Final = 65_536
 _BOM: Final = b"\xef\xbb\xbf"
 _COMMENT: Final = re.compile(rb"(?m)^:[^\n]*\n+")
 _PLAIN_HEAD: Final = b"data: "
-_PLAIN: Final = re.compile(rb"\n\ndata: ")
+_PLAIN: Final = b"\n\ndata: "
 _NAMED: Final = re.compile(rb"\n\nevent: [^\n]*\ndata: ")
 _NAMED_HEAD: Final = re.compile(rb"event: [^\n]*\ndata: ")
 _DONE: Final = b"[DONE]"
@@ -149,12 +149,10 @@ def read_items(
         lenient: Makes an item of a decoded payload and its event's name, whatever its types; `None`
             skips it. Payloads that are no JSON (a last, unfinished one) are skipped.
     """
-    body = _normalise(body)
-    regular = _read_regular(body, decoder)
-    if regular is None and (body[:1] == b":" or b"\n:" in body):
-        regular = _read_regular(_COMMENT.sub(b"", body), decoder)
+    regular = read_regular(body, decoder)
     if regular is not None:
         return regular
+    body = _normalise(body)
     found: SseItems[T] = SseItems(items=[])
     for event in read_events(body):
         if event.data.strip() == _DONE:
@@ -170,28 +168,48 @@ def read_items(
     return found
 
 
+def read_regular(body: bytes, decoder: msgspec.json.Decoder[list[T]]) -> SseItems[T] | None:
+    """Decode the payloads of a stream whose events all look alike, or return `None`.
+
+    Args:
+        body: The bytes that passed so far.
+        decoder: Typed decoder of a list of payloads.
+    """
+    body = _normalise(body)
+    regular = _read_regular(body, decoder)
+    if regular is None and (body[:1] == b":" or b"\n:" in body):
+        regular = _read_regular(_COMMENT.sub(b"", body), decoder)
+    return regular
+
+
 def _read_regular(body: bytes, decoder: msgspec.json.Decoder[list[T]]) -> SseItems[T] | None:
     """Read a stream whose events all look alike, or return `None`.
 
     The separators cannot occur inside JSON: a raw line break is no part of a JSON string. What else
     stands between events (comments, other fields) is no JSON, so the decoder refuses it.
     """
-    head, separator = _PLAIN_HEAD, _PLAIN
-    if not body.startswith(_PLAIN_HEAD):
+    head = _PLAIN_HEAD
+    is_named = not body.startswith(_PLAIN_HEAD)
+    if is_named:
         named = _NAMED_HEAD.match(body)
         if named is None:
             return None
-        head, separator = named[0], _NAMED
+        head = named[0]
     body = body.rstrip(b"\n")
     is_done = body.endswith(b"\n\ndata: [DONE]")
     if is_done:
         body = body[:-14].rstrip(b"\n")
-    joined, n_separators = separator.subn(b",", body[len(head) :])
+    payloads = body[len(head) :]
+    if is_named:
+        joined, n_separators = _NAMED.subn(b",", payloads)
+    else:
+        n_separators = payloads.count(_PLAIN)
+        joined = payloads.replace(_PLAIN, b",")
     try:
-        found = decoder.decode(b"[" + joined + b"]")
+        found = decoder.decode(b"[%b]" % joined)
     except (msgspec.MsgspecError, RecursionError):
         return None
     if len(found) != n_separators + 1:
         return None
-    first = body[len(head) :].partition(b"\n")[0]
+    first = payloads[: payloads.find(b"\n")] if n_separators else payloads
     return SseItems(items=found, is_done=is_done, first=first)
