@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
+from spanwitness.capture.result_parts import part_types
+
 if TYPE_CHECKING:
     from spanwitness.model import ToolRequest
 
@@ -55,6 +57,8 @@ class CallClaim(msgspec.Struct, frozen=True):
 
 
 NO_CLAIM = CallClaim(None, "none")
+_Plain: TypeAlias = tuple[str, object]
+"""Name of a tool and a small value that it returned."""
 Peek: TypeAlias = Callable[[], Iterable["ToolRequest"]]
 
 
@@ -78,7 +82,7 @@ class Board:
         self._lock = threading.RLock()
         self._open: OrderedDict[str, OpenCall] = OrderedDict()
         self.unclaimed: dict[str, dict[str, OpenCall]] = {}
-        self._returned: OrderedDict[str, Returned] = OrderedDict()
+        self._returned: OrderedDict[str, tuple[int, Returned | _Plain]] = OrderedDict()
         self._returned_chars = 0
         self.peeks: list[tuple[Peek, str]] = []
         self.delivered: object = None
@@ -139,26 +143,34 @@ class Board:
             waiting = self.unclaimed.get(name)
             if waiting is None:
                 return NO_CLAIM
-            if len(waiting) == 1:
-                (chosen,) = waiting.values()
-                chosen.is_claimed = True
-                del self.unclaimed[name]
-                is_exact = _is_part(chosen.arguments, arguments)
-                return CallClaim(chosen.call_id, "exact" if is_exact else "name")
-            same_name = list(waiting.values())
-            matching = [c for c in same_name if _is_part(c.arguments, arguments)]
-            link: Link
-            if len(matching) == 1:
-                chosen, link = matching[0], "exact"
-            elif matching and _all_equal(matching):
-                # Of the newest reply: what an earlier one asked for in vain is over.
-                newest = matching[-1].chat_span_id
-                chosen = next(c for c in matching if c.chat_span_id == newest)
-                link = "identical"
-            else:
-                return CallClaim(None, "ambiguous")
-            self._take(chosen)
-            return CallClaim(chosen.call_id, link)
+            if len(waiting) > 1:
+                return self._choose(waiting, arguments)
+            (chosen,) = waiting.values()
+            chosen.is_claimed = True
+            del self.unclaimed[name]
+        asked = chosen.arguments
+        try:
+            # What most often holds, at a fifth of the cost of comparing parts.
+            is_exact = asked == arguments or _is_part(asked, arguments)
+        except Exception:  # noqa: BLE001  comparing the caller's values may raise anything
+            is_exact = _is_part(asked, arguments)
+        return CallClaim(chosen.call_id, "exact" if is_exact else "name")
+
+    def _choose(self, waiting: dict[str, OpenCall], arguments: Mapping[str, object]) -> CallClaim:
+        """Claim one of several calls of a name; under the lock."""
+        matching = [c for c in waiting.values() if _is_part(c.arguments, arguments)]
+        link: Link
+        if len(matching) == 1:
+            chosen, link = matching[0], "exact"
+        elif matching and _all_equal(matching):
+            # Of the newest reply: what an earlier one asked for in vain is over.
+            newest = matching[-1].chat_span_id
+            chosen = next(c for c in matching if c.chat_span_id == newest)
+            link = "identical"
+        else:
+            return CallClaim(None, "ambiguous")
+        self._take(chosen)
+        return CallClaim(chosen.call_id, link)
 
     def claim_only(self, name: str) -> CallClaim | None:
         """Claim the only open call of a name, whatever its arguments; `None` = not just one."""
@@ -190,21 +202,28 @@ class Board:
 
     def hold(self, call_id: str, returned: Returned) -> None:
         """Hold what a tool returned until a request delivers it."""
+        self._hold(call_id, returned.size_chars, returned)
+
+    def hold_plain(self, call_id: str, name: str, value: object, size_chars: int) -> None:
+        """Hold a small result that is a value; what else is to be known of it is found out later.
+
+        Args:
+            call_id: The model's call.
+            name: The tool.
+            value: What was returned.
+            size_chars: Length of its text.
+        """
+        self._hold(call_id, size_chars, (name, value))
+
+    def _hold(self, call_id: str, size_chars: int, returned: Returned | _Plain) -> None:
+        held = self._returned
         with self._lock:
-            before = self._returned.pop(call_id, None) if call_id in self._returned else None
-            if before is not None:
-                self._returned_chars -= before.size_chars
-            self._returned[call_id] = returned
-            self._returned_chars += returned.size_chars
-            if len(self._returned) <= _MAX_RETURNED and (
-                self._returned_chars <= _MAX_RETURNED_CHARS
-            ):
-                return
-            while self._returned and (
-                len(self._returned) > _MAX_RETURNED or self._returned_chars > _MAX_RETURNED_CHARS
-            ):
-                _, old = self._returned.popitem(last=False)
-                self._returned_chars -= old.size_chars
+            if call_id in held:
+                self._returned_chars -= held.pop(call_id)[0]
+            held[call_id] = (size_chars, returned)
+            self._returned_chars += size_chars
+            while len(held) > _MAX_RETURNED or self._returned_chars > _MAX_RETURNED_CHARS:
+                self._returned_chars -= held.popitem(last=False)[1][0]
 
     @property
     def is_idle(self) -> bool:
@@ -223,7 +242,14 @@ class Board:
     def held(self, call_id: str) -> Returned | None:
         """Return what a tool returned for a call, or `None` when it was not seen or is gone."""
         with self._lock:
-            return self._returned.get(call_id)
+            found = self._returned.get(call_id)
+        if found is None:
+            return None
+        size_chars, returned = found
+        if isinstance(returned, Returned):
+            return returned
+        name, value = returned
+        return Returned(name, value, part_types(value), size_chars=size_chars)
 
     def _take(self, call: OpenCall) -> None:
         call.is_claimed = True
@@ -240,7 +266,7 @@ class Board:
         del self._open[call.call_id]
         stale = self._returned.pop(call.call_id, None)
         if stale is not None:
-            self._returned_chars -= stale.size_chars
+            self._returned_chars -= stale[0]
 
     def _look_at_streams(self) -> None:
         with self._lock:

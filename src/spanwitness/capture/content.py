@@ -13,7 +13,7 @@ import contextlib
 import os
 from hashlib import blake2b
 from math import isfinite
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,9 @@ from spanwitness.capture.plain import Plainer, clean, type_name
 from spanwitness.capture.policy import ALLOWED_HEADERS, ContentMode, ContentPolicy
 from spanwitness.capture.redact import MARGIN, redact_secrets
 from spanwitness.model.digest import digest_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "ALLOWED_HEADERS",
@@ -106,33 +109,9 @@ def encode_large(value: object, policy: ContentPolicy, cap: int | None = None) -
     return _encode_slowly(value, policy, policy.max_chars if cap is None else cap)
 
 
-def encode_small(value: object, policy: ContentPolicy) -> str | None:  # noqa: C901  the hot path
+def encode_small(value: object, policy: ContentPolicy) -> str | None:
     """Return the text of a small plain value, or `None`: then ask `encode`. The fast road."""
-    if not policy.is_fast:
-        return None
-    left = policy.max_chars
-    kind = type(value)
-    if kind is dict:
-        left -= 2 + 6 * len(value)  # type: ignore[arg-type]
-        for key, item in value.items():  # type: ignore[attr-defined]
-            if type(key) is not str or left < 0:
-                return None
-            kind = type(item)
-            if kind is str:
-                left -= len(key) + len(item)
-            elif kind is int and -_BIG_INT < item < _BIG_INT:
-                left -= len(key) + 20
-            else:
-                left = measure(item, left - len(key))
-    elif kind is list:
-        left -= 2 + 3 * len(value)  # type: ignore[arg-type]
-        for item in value:  # type: ignore[attr-defined]
-            if left < 0:
-                return None
-            left = left - len(item) if type(item) is str else measure(item, left)
-    else:
-        left = measure(value, left)
-    if left < 0:
+    if not policy.is_fast or measure(value, policy.max_chars) < 0:
         return None
     try:
         text = _json(value).decode()
@@ -200,47 +179,54 @@ def digest_bytes(data: bytes) -> str:
     return blake2b(data, digest_size=8, key=_key).hexdigest()
 
 
-def measure(value: object, left: int, depth: int = 12) -> int:
+def measure(  # noqa: C901, PLR0911, PLR0912  one call a container: each is a percent of a tool call
+    value: object, left: int, depth: int = 12
+) -> int:
     """Return what is left of a budget of characters after a simple JSON value, negative if none is.
 
     Below `NOT_PLAIN` for anything that is not plain JSON: other types, non-finite floats, keys that
     are no text, nests deeper than `depth`. Stops as soon as the budget is spent.
     """
     kind = type(value)
-    if kind is str:
-        return left - len(value) - 2  # type: ignore[arg-type]
+    items: Iterable[object]
     if kind is dict:
-        return _measure_dict(value, left, depth)  # type: ignore[arg-type]
-    if kind is list or kind is tuple:
-        left -= 2 + 3 * len(value)  # type: ignore[arg-type]
         if depth <= 0:
             return NOT_PLAIN
-        for item in value:  # type: ignore[attr-defined]
-            if left < 0:
-                return left
-            kind = type(item)
-            left = left - len(item) if kind is str else measure(item, left, depth - 1)
-        return left
-    if value is None or kind is bool:
-        return left - 4
-    if kind is int:
-        return left - 1 if -_BIG_INT < value < _BIG_INT else NOT_PLAIN  # type: ignore[operator]
-    if kind is float and isfinite(value):  # type: ignore[arg-type]
-        return left - 3
-    return NOT_PLAIN
-
-
-def _measure_dict(value: dict[object, object], left: int, depth: int) -> int:
-    left -= 2 + 6 * len(value)
-    if depth <= 0:
-        return NOT_PLAIN
-    for key, item in value.items():
+        left -= 2 + 6 * len(value)  # type: ignore[arg-type]
+        for key in value:  # type: ignore[attr-defined]
+            if type(key) is not str:
+                return NOT_PLAIN
+            left -= len(key)
+        items = value.values()  # type: ignore[attr-defined]
+    elif kind is list or kind is tuple:
+        if depth <= 0:
+            return NOT_PLAIN
+        left -= 2 + 3 * len(value)  # type: ignore[arg-type]
+        items = value  # type: ignore[assignment]
+    elif kind is str:
+        return left - len(value) - 2  # type: ignore[arg-type]
+    else:
+        items = (value,)
+    for item in items:
         if left < 0:
             return left
-        if type(key) is not str:
+        kind = type(item)
+        if kind is str:
+            left -= len(item)  # type: ignore[arg-type]
+        elif kind is int:
+            if not -_BIG_INT < item < _BIG_INT:  # type: ignore[operator]
+                return NOT_PLAIN
+            left -= 1
+        elif kind is bool or item is None:
+            left -= 4
+        elif kind is float:
+            if not isfinite(item):  # type: ignore[arg-type]
+                return NOT_PLAIN
+            left -= 3
+        elif kind is dict or kind is list or kind is tuple:
+            left = measure(item, left, depth - 1)
+        else:
             return NOT_PLAIN
-        left -= len(key)
-        left = left - len(item) if type(item) is str else measure(item, left, depth - 1)
     return left
 
 

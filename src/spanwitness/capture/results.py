@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spanwitness.capture.content import exception_text
 from spanwitness.capture.context import Board, Returned, boards
+from spanwitness.capture.result_parts import BUILTIN, CONTAINERS, own_fields, part_types
 
 if TYPE_CHECKING:
     from spanwitness.capture.content import Encoded
@@ -13,16 +14,12 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["value", "error", "empty", "cached", "cancelled"]
 
 _MAX_HELD_CHARS: Final = 65_536
-_CONTAINERS: Final = frozenset({str, list, dict, tuple, set, frozenset, bytes})
-_TEXT: Final = ("text",)
-_TEXTUAL: Final = frozenset({str, int, float, list})
-_NUMBERS: Final = frozenset({int, float, bool})
-_BUILTIN: Final = frozenset({*_CONTAINERS, int, float, bool, type(None)})
+NUMBERS: Final = frozenset({int, float, bool})
 
 
 def is_empty(value: object) -> bool:
     """Say whether a result holds nothing: `None`, `""`, `[]`, `{}`; 0 and False are values."""
-    return value is None or (type(value) in _CONTAINERS and not value)
+    return value is None or (type(value) in CONTAINERS and not value)
 
 
 def is_plain_value(value: object) -> bool:
@@ -30,7 +27,7 @@ def is_plain_value(value: object) -> bool:
     kind = type(value)
     if kind is dict:
         return bool(value) and "isError" not in value and "is_error" not in value  # type: ignore[operator]
-    return kind in _BUILTIN and (bool(value) or kind in _NUMBERS)
+    return kind in BUILTIN and (bool(value) or kind in NUMBERS)
 
 
 def is_cancel(error: BaseException) -> bool:
@@ -45,24 +42,16 @@ def returned_error(value: object) -> str | None:
     Everything else needs the decorator's `error_when`.
     """
     kind = type(value)
-    if kind is not dict and kind in _BUILTIN:
+    if kind is not dict and kind in BUILTIN:
         return None
     if isinstance(value, BaseException):
         return exception_text(value)
-    fields = value if kind is dict else _own_fields(value)
+    fields = value if kind is dict else own_fields(value)
     if isinstance(fields, dict) and (
         fields.get("isError") is True or fields.get("is_error") is True
     ):
         return _text_of(fields.get("content"))
     return None
-
-
-def _own_fields(value: object) -> object:
-    """Fields of an instance without running its code; `None` if it has none."""
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
 
 
 def _text_of(content: object) -> str:
@@ -71,7 +60,7 @@ def _text_of(content: object) -> str:
     if isinstance(content, list):
         texts = []
         for part in content:
-            fields = part if isinstance(part, dict) else _own_fields(part)
+            fields = part if isinstance(part, dict) else own_fields(part)
             text = fields.get("text") if isinstance(fields, dict) else None
             if isinstance(text, str):
                 texts.append(text)
@@ -117,26 +106,3 @@ def hold(
             size_chars=size,
         ),
     )
-
-
-def part_types(value: object) -> tuple[str, ...]:
-    """Content-part types of an MCP-like result; plain values are one text part."""
-    kind = type(value)
-    parts: object = None
-    if kind is list:
-        parts = value
-    elif kind is dict:
-        parts = value.get("content")  # type: ignore[attr-defined]
-    elif kind not in _BUILTIN:
-        fields = _own_fields(value)
-        parts = fields.get("content") if isinstance(fields, dict) else None
-    if not isinstance(parts, list) or not parts or type(parts[0]) in _TEXTUAL:
-        return _TEXT
-    types: list[str] = []
-    for part in parts[:64]:
-        own = part if isinstance(part, dict) else _own_fields(part)
-        found = own.get("type") if isinstance(own, dict) else None
-        if not isinstance(found, str):
-            return _TEXT
-        types.append("image" if found == "image_url" else found)
-    return tuple(types)

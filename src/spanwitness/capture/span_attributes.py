@@ -1,25 +1,20 @@
-"""Attributes on their way onto a span: clean texts, exceptions, and the quick road into the SDK."""
+"""Attributes on their way onto a span: clean texts, exceptions."""
 
 from __future__ import annotations
 
 import traceback
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.attributes import BoundedAttributes
-
 from spanwitness.capture.content import clean, encode_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opentelemetry.trace import Span
-
     from spanwitness.capture.content import ContentPolicy
     from spanwitness.model.span import AttributeValue
 
-__all__ = ["cleaned", "exception_event", "held_attributes"]
+__all__ = ["cleaned", "exception_event"]
 
-_MANY: Final = 64
 _TRACE_FRAMES: Final = 20
 
 
@@ -30,25 +25,10 @@ def cleaned(attributes: Mapping[str, AttributeValue | None]) -> dict[str, Attrib
         if isinstance(value, str):
             out[key] = clean(value)
         elif isinstance(value, list):
-            out[key] = [clean(item) if isinstance(item, str) else item for item in value]
+            out[key] = tuple(clean(item) if isinstance(item, str) else item for item in value)
         elif value is not None:
             out[key] = value
     return out
-
-
-def held_attributes(otel: Span) -> dict[str, object] | None:
-    """Return the dict in which the SDK keeps a span's attributes; `None`: it may not be used.
-
-    Not with a cap on length or a low cap on count, which the SDK must apply, and not with an SDK
-    whose insides have changed.
-    """
-    bounded = getattr(otel, "_attributes", None)
-    if type(bounded) is not BoundedAttributes or bounded.max_value_len is not None:
-        return None
-    if bounded.maxlen is not None and bounded.maxlen < _MANY:
-        return None
-    held = bounded.__dict__.get("_dict")
-    return held if type(held) is dict else None
 
 
 def exception_event(

@@ -11,7 +11,6 @@ from time import monotonic_ns, time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
@@ -29,7 +28,14 @@ from spanwitness.capture.open_spans import (
 )
 from spanwitness.capture.plain import type_name
 from spanwitness.capture.process_start import warn_if_not_started
-from spanwitness.capture.span_attributes import cleaned, exception_event, held_attributes
+from spanwitness.capture.sdk_insides import (
+    attach,
+    bare_type,
+    forget,
+    get_context,
+    held_attributes,
+)
+from spanwitness.capture.span_attributes import cleaned, exception_event
 from spanwitness.guard import guard
 from spanwitness.model import SpanEvent, SpanRecord
 from spanwitness.semconv import gen_ai, spanwitness
@@ -63,6 +69,8 @@ __all__ = [
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _STATUS: Final = {"unset": StatusCode.UNSET, "ok": StatusCode.OK, "error": StatusCode.ERROR}
 _EXCEPTION: Final = "exception"
+_CLEAN: Final = frozenset({str, bool, int, float, tuple})
+"""Types of values that the SDK would leave as they are."""
 Kind: TypeAlias = Literal["internal", "client"]
 Attributes: TypeAlias = dict[str, "AttributeValue"]
 
@@ -81,6 +89,7 @@ def use_provider(provider: TracerProvider | None) -> None:
     global _provider, _tracer  # noqa: PLW0603
     _provider = provider
     _tracer = None
+    forget()
 
 
 def provider() -> TracerProvider | None:
@@ -171,13 +180,24 @@ class Handle:
         if not name.isascii():
             self.name = name = clean(name)
         if parent is None:
-            parent = otel_context.get_current()
+            parent = get_context()
         try:
             tracer = _tracer or _resolve()
-            otel = tracer.start_span(name, parent, kind, self.attributes, None, self.start_ns)
+            bare = bare_type(tracer)
+            if bare is not None and not _CLEAN.issuperset(map(type, self.attributes.values())):
+                bare = None
+            early = self.attributes if bare is None else None
+            otel = tracer.start_span(name, parent, kind, early, None, self.start_ns)
             self.otel = otel
             self.before = parent
-            if otel.is_recording():
+            if type(otel) is bare:
+                self.is_recording = True
+                self.held = held = otel._attributes._dict  # type: ignore[attr-defined]
+                held.update(self.attributes)
+                self.context = otel_trace.set_span_in_context(otel, parent)
+            elif otel.is_recording():
+                if early is None:
+                    otel.set_attributes(self.attributes)
                 self.is_recording = True
                 self.held = held_attributes(otel)
                 self.context = otel_trace.set_span_in_context(otel, parent)
@@ -255,8 +275,8 @@ class Handle:
             before_id = structural_parent.get()
             structural_parent.set(self.structural_id)
             return before_id
-        before = otel_context.get_current()
-        otel_context.attach(self.context)
+        before = get_context()
+        attach(self.context)
         if self.structural_id:
             structural_parent.set(self.structural_id)
         return before
@@ -268,8 +288,8 @@ class Handle:
             return
         if self.structural_id:
             structural_parent.set(self.parent_id)
-        if otel_context.get_current() is self.context:
-            otel_context.attach(before)  # type: ignore[arg-type]
+        if get_context() is self.context:
+            attach(before)  # type: ignore[arg-type]
 
     def fail(self, error: BaseException, policy: ContentPolicy, *, is_error: bool = True) -> None:
         """Record an exception: type, redacted message and, with content on, the stack; once a span.

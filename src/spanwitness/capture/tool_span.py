@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from opentelemetry.context import attach
-from opentelemetry.context import get_current as get_context
-
 from spanwitness.capture import defaults, spans, withheld
 from spanwitness.capture.content import (
     Encoded,
@@ -26,14 +23,14 @@ from spanwitness.capture.content import (
 from spanwitness.capture.context import (
     NO_CLAIM,
     CallClaim,
-    Returned,
     claim_anywhere,
     get_current,
 )
 from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.open_spans import next_id, structural_parent
-from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value, part_types
+from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value
+from spanwitness.capture.sdk_insides import attach, get_context
 from spanwitness.capture.tool_call import explicit_call
 from spanwitness.capture.tool_outcome import ARGUMENTS, RESULT, Classified, classify, put
 from spanwitness.capture.tool_structure import StructuralCall
@@ -145,25 +142,21 @@ class TracedTool:
             call.start_mono = monotonic_ns()
             return call
         span: ToolSpan | None = None
-        with _begin_guard:
-            if len(args) - self._skip <= len(self._names):
-                given = dict(zip(self._names, args[self._skip :] if self._skip else args))  # noqa: B905
-                if kwargs:
-                    given.update(kwargs)
-            else:
+        try:
+            skip = self._skip
+            if len(args) - skip > len(self._names):
                 given = self._bind.given(args, kwargs)
+            elif args:
+                given = dict(zip(self._names, args[skip:] if skip else args))  # noqa: B905
+                given.update(kwargs)
+            else:
+                given = kwargs
             claim = NO_CLAIM
-            if (
-                state is None
-                or self.name in state.board.unclaimed
-                or state.board.peeks
-                or explicit_call()
-            ):
-                if state is None or explicit_call() is not None:
-                    claim = self._claim(state, given)
-                else:
-                    whole = {**self._defaults, **given} if self._defaults else given
-                    claim = state.board.claim(self.name, whole)
+            if state is None or explicit_call() is not None:
+                claim = self._claim(state, given)
+            elif self.name in state.board.unclaimed or state.board.peeks:
+                whole = {**self._defaults, **given} if self._defaults else given
+                claim = state.board.claim(self.name, whole)
             span = ToolSpan(self.span_name, state, self.start)
             span.tool = self
             first = span.open()
@@ -189,13 +182,15 @@ class TracedTool:
                 if not span.is_recording:
                     span.attributes = self.start.copy()
                 span.write(first)
-            if self.cache_info is not None:
-                span.cache_before = self.cache_info()
             if self.is_special:
                 span.is_special = True
-            context = span.context
-            if context is not None:
-                attach(context)
+                if self.cache_info is not None:
+                    span.cache_before = self.cache_info()
+            if span.context is not None:
+                attach(span.context)
+        except Exception:
+            with _begin_guard:  # entered in this case only: it costs two calls
+                raise
         if state is not None and (state.parent or state.phases or self.options.phase):
             self._keep_phase(span, state)
         return span
@@ -295,7 +290,7 @@ class ToolSpan(spans.Handle):
 
     def returned(self, value: object) -> None:
         """Stop being current, record the result and end."""
-        with _end_guard:
+        try:
             before = self.before
             if before is not None and get_context() is self.context:
                 attach(before)
@@ -309,11 +304,11 @@ class ToolSpan(spans.Handle):
             ):
                 last = {own.TOOL_OUTCOME: "value", gen_ai.TOOL_CALL_RESULT: text}
                 call_id = self.claim.call_id
-                if call_id is not None and self.state is not None:
-                    held = Returned(self.tool.name, value, part_types(value), size_chars=len(text))
-                    self.state.board.hold(call_id, held)
-                elif call_id is not None:
-                    self._hold(Encoded(None, len(text)), value, "value")
+                if call_id is not None:
+                    if self.state is not None:
+                        self.state.board.hold_plain(call_id, self.tool.name, value, len(text))
+                    else:
+                        self._hold(Encoded(None, len(text)), value, "value")
             else:
                 last = self._result(value, policy)
             if self.marked:
@@ -323,6 +318,9 @@ class ToolSpan(spans.Handle):
                 self.finish()
                 return
             self.write(last)
+        except Exception:
+            with _end_guard:  # entered in this case only
+                raise
         self.end()
 
     def _result(self, value: object, policy: ContentPolicy) -> Attributes:

@@ -71,6 +71,9 @@ class ExportProcessor(SpanProcessor):
         settings: Bounds and times.
     """
 
+    ignores_start_attributes = True
+    """For capture: a span's attributes may be set after `on_start`."""
+
     def __init__(self, sender: Sender, losses: Losses, settings: ExportSettings) -> None:
         self.losses = losses
         self._settings = settings

@@ -81,6 +81,9 @@ class Detector(SpanProcessor):
         SettingsError: A sink has no `take`.
     """
 
+    ignores_start_attributes = True
+    """For capture: a span's attributes may be set after `on_start`."""
+
     def __init__(
         self,
         contracts: Sequence[Contract | Path | str] = (),

@@ -107,6 +107,8 @@ class AgenticOnly(SpanProcessor):
 
     def __init__(self, inner: SpanProcessor) -> None:
         self._inner = inner
+        # For capture: whether attributes may be set after `on_start`.
+        self.ignores_start_attributes = getattr(inner, "ignores_start_attributes", False)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Pass on every start."""
