@@ -6,6 +6,7 @@ a result in a later request. A request alone is no execution.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.model import (
@@ -32,31 +33,53 @@ __all__ = ["executions", "matched_requests"]
 _HOSTED: Final = frozenset({"provider", "mcp"})
 
 
-def executions(run: Run) -> tuple[Execution, ...]:
+def executions(run: Run, places: dict[str, int] | None = None) -> tuple[Execution, ...]:
     """Return the executions of a run in order.
 
     An execution that only messages show has the position of the model call that asked for it: it
     ran after that reply and before whatever comes next. One that a provider did has the position of
     the model call in which it did it. Positions are those of `normalize.order.positions`.
+
+    Args:
+        run: The run.
+        places: Its positions, if they are known already.
     """
     if not run.chats and not run.tools:
         return ()
-    places = positions(run)
-    asked = _requests(run)
-    matched = matched_requests(run, places)
+    places = positions(run) if places is None else places
+    matched: dict[str, ToolRequest] = {}
+    for tool in run.tools:
+        if tool.call_id is None or tool.arguments is None:
+            matched = matched_requests(run, places)  # the request knows what the span does not
+            break
     found = [
         _from_span(tool, matched.get(tool.span_id), places)
         for tool in run.tools
         if not tool.is_refused
     ]
     counted = {e.call_id for e in found if e.call_id is not None}
-    counted.update(t.call_id for t in run.tools if t.is_refused and t.call_id is not None)
+    counted.update([t.call_id for t in run.tools if t.is_refused and t.call_id is not None])
     loose = _loose_tools(run, matched)
+    asked: dict[str, tuple[ChatCall, ToolRequest]] | None = None
+    delivered: tuple[Delivery, ...] = ()
     for chat in run.chats:
-        _add_hosted(found, chat, counted, places)
-        _add_delivered(found, chat, asked, counted, loose, places)
-    found.sort(key=lambda e: e.order)
+        for request in chat.requested or ():
+            if request.side in _HOSTED:
+                _add_hosted(found, chat, counted, places)
+                break
+        before, delivered = delivered, chat.delivered or ()
+        # Histories grow: what the request before held has been looked at.
+        n_same = len(before)
+        new = delivered[n_same:] if delivered[:n_same] == before else delivered
+        fresh = [d for d in new if d.call_id is not None and d.call_id not in counted]
+        if fresh:
+            asked = _requests(run) if asked is None else asked
+            _add_delivered(found, chat, fresh, asked, counted, loose, places)
+    found.sort(key=_ORDER)
     return tuple(found)
+
+
+_ORDER: Final = attrgetter("order")
 
 
 def matched_requests(run: Run, places: dict[str, int] | None = None) -> dict[str, ToolRequest]:
@@ -170,8 +193,6 @@ def _add_hosted(
 ) -> None:
     """Add what the provider ran while it answered."""
     hosted = [r for r in chat.requested or () if r.side in _HOSTED and r.source == "structured"]
-    if not hosted:
-        return
     results = _results(chat.output_messages or ())
     for request in hosted:
         if request.call_id is not None:
@@ -199,15 +220,13 @@ def _add_hosted(
 def _add_delivered(
     found: list[Execution],
     chat: ChatCall,
+    fresh: list[Delivery],
     asked: dict[str, tuple[ChatCall, ToolRequest]],
     counted: set[str],
     loose: dict[str, list[ToolCall]],
     places: dict[str, int],
 ) -> None:
     """Add what only a result in this request shows."""
-    fresh = [d for d in chat.delivered or () if d.call_id is not None and d.call_id not in counted]
-    if not fresh:
-        return
     names: dict[str, str] | None = None
     for delivery in fresh:
         call_id = delivery.call_id

@@ -16,16 +16,16 @@ def positions(run: Run) -> dict[str, int]:
     It is the sequence number where all of them have one (runs that `build_runs` made always do),
     else the rank by start time, ties in the order in which the run lists them.
     """
-    items: list[ChatCall | ToolCall | Step | Discovery | Submission] = [
-        *run.chats, *run.tools, *run.steps, *run.discoveries,
-    ]  # fmt: skip
-    if run.submission is not None:
-        items.append(run.submission)
+    items: list[ChatCall | ToolCall | Step | Discovery | Submission] = [*run.chats, *run.tools]
+    if run.steps or run.discoveries or run.submission is not None:
+        items += [*run.steps, *run.discoveries]
+        items += [] if run.submission is None else [run.submission]
     found: dict[str, int] = {}
     for item in items:
-        if item.seq is None:
+        seq = item.seq
+        if seq is None:
             break
-        found[item.span_id] = item.seq
+        found[item.span_id] = seq
     else:
         return found
     ranked = sorted(range(len(items)), key=lambda i: (items[i].start_ns, i))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwitness.rules.offers import index_of
+from spanwitness.rules.offers import declared_in, index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, OFFERS, REQUESTS
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from spanwitness.model import ChatCall, ToolRequest
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
-
-_OPEN = frozenset(
-    {"anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "unevaluatedProperties"}
-)
-"""Keywords by which properties may be declared elsewhere."""
 
 
 @rule(
@@ -40,7 +35,8 @@ def argument_not_in_schema(facts: Facts) -> Outcome:
     for chat in facts.run.chats:
         if not chat.requested:
             continue
-        schemas = index_of(chat.offered).schemas
+        offers = index_of(chat.offered)
+        schemas = offers.schemas
         for call in chat.requested:
             if call.source != "structured" or call.side == "provider":
                 continue
@@ -50,6 +46,8 @@ def argument_not_in_schema(facts: Facts) -> Outcome:
                 n_judged += isinstance(call.arguments, str)
                 continue
             n_judged += 1
+            if _is_plainly_declared(call.arguments, offers.declared.get(call.name)):
+                continue
             strange = _undeclared(call.arguments, schema)
             if strange and not _was_refused(facts, call):
                 return _violated(chat, call, strange)
@@ -58,12 +56,16 @@ def argument_not_in_schema(facts: Facts) -> Outcome:
     return facts.nothing_found if n_calls else facts.no_subject
 
 
+def _is_plainly_declared(arguments: Mapping[str, object], declared: frozenset[str] | None) -> bool:
+    """The common case, told apart cheaply: flat arguments, all of them declared."""
+    if declared is None or not declared.issuperset(arguments):
+        return False
+    return dict not in map(type, arguments.values())
+
+
 def _undeclared(arguments: Mapping[str, object], schema: Mapping[str, object]) -> list[str]:
-    if not _OPEN.isdisjoint(schema):
-        return []
     properties = schema.get("properties")
-    extra = schema.get("additionalProperties")
-    if extra is True or isinstance(extra, dict) or not isinstance(properties, dict):
+    if declared_in(schema) is None or not isinstance(properties, dict):
         return []
     strange: list[str] = []
     for name, value in arguments.items():

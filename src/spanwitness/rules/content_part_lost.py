@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spanwitness.rules.facts import Arrival, Facts
     from spanwitness.rules.rule import Outcome
 
+_TEXT_BLOCKS = (None, "text")
 _TEXT = frozenset({"text", "json", "structured", "tool_reference", "opaque"})
 
 
@@ -30,7 +31,7 @@ def content_part_lost(facts: Facts) -> Outcome:
     """
     unknown = not facts.knows_deliveries
     for call_id, arrivals in facts.deliveries.items():
-        if _is_surely_text(facts, call_id, arrivals):
+        if _is_surely_text(facts, call_id, arrivals) or _lost(facts, arrivals[0]) == "":
             continue
         reasons = [_lost(facts, arrival) for arrival in arrivals]
         if "" in reasons:
@@ -88,10 +89,10 @@ def _is_plain(execution: Execution) -> bool:
         return True
     if isinstance(result, dict):
         result = result.get("content", result)
-    blocks = result if isinstance(result, list) else [result]
-    return not any(
-        isinstance(block, dict) and block.get("type") not in (None, "text") for block in blocks
-    )
+    for block in result if isinstance(result, list) else [result]:
+        if isinstance(block, dict) and block.get("type") not in _TEXT_BLOCKS:
+            return False
+    return True
 
 
 def _follows(chat: ChatCall, n_missing: int) -> bool:

@@ -14,7 +14,7 @@ from spanwitness.rules.subjects import CHATS, EXECUTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwitness.model import ChatCall
+    from spanwitness.model import ChatCall, Delivery
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
@@ -66,8 +66,15 @@ def evidence_out_of_window(facts: Facts) -> Outcome:
 def _has_dropped(facts: Facts) -> bool:
     """Say whether some result stood in a request and not in a later one, or this is not known."""
     seen: set[str | None] = set()
+    before: tuple[Delivery, ...] | None = None
     for chat in facts.run.chats:
         delivered = chat.delivered
+        if before is not None and delivered is not None and delivered[: len(before)] == before:
+            # Histories grow: this one holds all that the one before it held.
+            seen.update([d.call_id for d in delivered[len(before) :]])
+            before = delivered
+            continue
+        before = delivered
         if delivered is None:
             if chat.input_messages is None:
                 return True

@@ -134,7 +134,7 @@ class Facts:
         """Executions by whatever evidence, once per call, in order."""
         from spanwitness.normalize.executions import executions
 
-        return executions(self.run)
+        return executions(self.run, self.positions)
 
     @fact
     def execution_of(self) -> dict[str, Execution]:
@@ -189,16 +189,20 @@ class Facts:
     @fact
     def replies(self) -> tuple[ChatCall, ...]:
         """Model calls that gave a reply; errors, cancelled and abandoned ones gave none."""
-        return tuple(chat for chat in self.run.chats if is_reply(chat))
+        chats = self.run.chats
+        found = tuple([chat for chat in chats if is_reply(chat)])
+        return chats if len(found) == len(chats) else found
 
     @fact
     def requests(self) -> tuple[Request, ...]:
         """Every structured call of every reply, in order."""
         return tuple(
-            Request(index, chat, call)
-            for index, chat in enumerate(self.run.chats)
-            for call in chat.requested or ()
-            if call.source == "structured"
+            [
+                Request(index, chat, call)
+                for index, chat in enumerate(self.run.chats)
+                for call in chat.requested or ()
+                if call.source == "structured"
+            ]
         )
 
     @fact

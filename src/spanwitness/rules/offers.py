@@ -13,6 +13,8 @@ import msgspec
 from spanwitness.rules import tool_names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from spanwitness.model import ToolDefinition
 
 _MOST = 512
@@ -26,8 +28,12 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     names: frozenset[str]
     bare_names: frozenset[str]
     """Without a server's prefix; see `tool_names.bare`."""
+    reachable_names: frozenset[str]
+    """The bare names, and for `server_read` also `read`: some hosts join them so."""
     schemas: dict[str, dict[str, object]]
     """By name: JSON Schema of the arguments, where it was recorded."""
+    declared: dict[str, frozenset[str]]
+    """By name: all arguments, where the schema names them and leaves no other way open."""
     output_names: frozenset[str]
     """Those on the `output` side."""
     terminal_names: frozenset[str]
@@ -53,11 +59,15 @@ def index_of(tools: tuple[ToolDefinition, ...] | None) -> Offers:
 
 def _index(tools: tuple[ToolDefinition, ...]) -> Offers:
     names = frozenset(tool.name for tool in tools)
+    schemas = {t.name: t.parameters for t in tools if isinstance(t.parameters, dict)}
+    closed = {name: declared_in(schema) for name, schema in schemas.items()}
     return Offers(
         tools=tools,
         names=names,
         bare_names=frozenset(map(tool_names.bare, names)),
-        schemas={t.name: t.parameters for t in tools if isinstance(t.parameters, dict)},
+        reachable_names=_reachable(names),
+        schemas=schemas,
+        declared={name: names for name, names in closed.items() if names is not None},
         output_names=frozenset(tool.name for tool in tools if tool.side == "output"),
         terminal_names=frozenset(filter(tool_names.is_terminal, names)),
         write_names=frozenset(n for n in names if tool_names.effect_of(n) == "write"),
@@ -66,6 +76,29 @@ def _index(tools: tuple[ToolDefinition, ...]) -> Offers:
             for tool in tools
         ),
     )
+
+
+def _reachable(names: frozenset[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for name in names:
+        parts = tool_names.bare(name).split("_")
+        found.update("_".join(parts[n:]) for n in range(len(parts)))
+    return frozenset(found)
+
+
+_OPEN = frozenset(
+    {"anyOf", "oneOf", "allOf", "$ref", "patternProperties", "if", "unevaluatedProperties"}
+)
+"""Keywords by which properties may be declared elsewhere."""
+
+
+def declared_in(schema: Mapping[str, object]) -> frozenset[str] | None:
+    """Return the properties that a schema declares; `None` when others may be given as well."""
+    properties = schema.get("properties")
+    extra = schema.get("additionalProperties")
+    if not _OPEN.isdisjoint(schema) or extra is True or isinstance(extra, dict):
+        return None
+    return frozenset(properties) if isinstance(properties, dict) else None
 
 
 _NONE = _index(())

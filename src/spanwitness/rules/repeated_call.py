@@ -124,9 +124,7 @@ def _is_unclear(ran: list[Execution]) -> bool:
     length = 1
     for at in range(1, len(ran)):
         this, before = ran[at], ran[at - 1]
-        may_be_same = (
-            this.tool == before.tool and not tool_names.is_poll(this.tool)
-        ) and (
+        may_be_same = (this.tool == before.tool and not tool_names.is_poll(this.tool)) and (
             not knows_arguments(this)
             or (not knows_result(this) and has_same_arguments(this, before))
         )

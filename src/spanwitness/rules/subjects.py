@@ -39,9 +39,11 @@ def subjects_of(run: Run) -> int:
     """Return the bits of what occurs in a run, or may."""
     if not run.is_complete:
         return ALL
-    found = 0
-    if run.tools:
-        found |= EXECUTIONS
+    return _of_chats(run.chats) | _of_the_rest(run)
+
+
+def _of_the_rest(run: Run) -> int:
+    found = EXECUTIONS if run.tools else 0
     if run.discoveries:
         found |= DISCOVERIES | CONFIGURED
     if run.configured:
@@ -53,25 +55,24 @@ def subjects_of(run: Run) -> int:
                 found |= CONFIGURED
     if run.submission is not None:
         found |= SUBMISSION
-    for chat in run.chats:
-        found |= _of_chat(chat)
     return found
 
 
-def _of_chat(chat: ChatCall) -> int:
-    found = CHATS
-    if chat.offered is None or chat.offered:
-        found |= OFFERS
-    output_format = chat.output_format
-    if output_format is None or output_format.kind != "text":
-        found |= FORMATS
-    tool_choice = chat.tool_choice
-    if tool_choice is None or tool_choice.mode != "auto":
-        found |= CHOICES
-    requested = chat.requested
-    if requested is None or requested:
-        found |= REQUESTS | EXECUTIONS
-    delivered = chat.delivered
-    if delivered is None or delivered:
-        found |= EXECUTIONS
+def _of_chats(chats: tuple[ChatCall, ...]) -> int:
+    found = CHATS if chats else 0
+    for chat in chats:
+        if chat.offered is None or chat.offered:
+            found |= OFFERS
+        output_format = chat.output_format
+        if output_format is None or output_format.kind != "text":
+            found |= FORMATS
+        tool_choice = chat.tool_choice
+        if tool_choice is None or tool_choice.mode != "auto":
+            found |= CHOICES
+        requested = chat.requested
+        if requested is None or requested:
+            found |= REQUESTS | EXECUTIONS
+        delivered = chat.delivered
+        if delivered is None or delivered:
+            found |= EXECUTIONS
     return found

@@ -83,8 +83,8 @@ def _judge(facts: Facts, where: str, configured: frozenset[str], chats: list[Cha
         return not_assessed(f"some request of {where} does not show the tools it offered")
     if any(chat.has_server_state and not chat.offered for chat in chats):
         return not_assessed("tools may be held by the provider")
-    sets = [_names_offered(chat) for chat in chats]
-    offered = frozenset().union(*sets)
+    sets = [index_of(chat.offered).reachable_names for chat in chats]
+    offered = sets[0] if len(set(map(id, sets))) == 1 else frozenset().union(*sets)
     missing = sorted(
         name
         for name in configured
@@ -99,17 +99,6 @@ def _judge(facts: Facts, where: str, configured: frozenset[str], chats: list[Cha
         span_ids=tuple(chat.span_id for chat in chats[:3]),
         evidence={"missing": list(missing[:20]), "n_configured": len(configured)},
     )
-
-
-def _names_offered(chat: ChatCall) -> frozenset[str]:
-    """Return bare names, and for `server_read` also `read`: some hosts join them so."""
-    names: set[str] = set()
-    for tool in chat.offered or ():
-        bare = tool_names.bare(tool.name)
-        names.add(bare)
-        parts = bare.split("_")
-        names.update("_".join(parts[n:]) for n in range(1, len(parts)))
-    return frozenset(names)
 
 
 def _is_accounted_for(
