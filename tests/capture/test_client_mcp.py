@@ -22,7 +22,9 @@ from tests.capture.witnessing import watching
 from spanwitness.capture.client import wrap_client
 from spanwitness.capture.content import ContentPolicy
 from spanwitness.capture.instrument import instrument, uninstrument
+from spanwitness.capture.run import run
 from spanwitness.capture.tool import tool_call
+from spanwitness.errors import PhaseError
 from spanwitness.model import ToolRequest
 
 SERVER = str(Path(__file__).with_name("mcp_pages_server.py"))
@@ -232,3 +234,27 @@ async def test_the_wrapped_methods_look_like_the_bare_ones():
         assert inspect.signature(getattr(wrapped, name)) == inspect.signature(getattr(bare, name))
         assert inspect.iscoroutinefunction(getattr(wrapped, name))
         assert getattr(wrapped, name).__doc__ == getattr(bare, name).__doc__
+
+
+@pytest.mark.parametrize("on_violation", ["flag", "refuse"])
+async def test_the_phases_of_a_run_hold_for_calls_of_a_session(on_violation):
+    with watching(with_run=False) as seen:
+        async with in_memory() as client:
+            phases = {"read_page": "before_submit"}
+            with run("r", phases=phases, on_violation=on_violation) as current:
+                await client.call_tool("read_page", {"page": 2})
+                current.submit("250 mA")
+                if on_violation == "refuse":
+                    with pytest.raises(PhaseError, match="'read_page' is not exposed after submit"):
+                        await client.call_tool("read_page", {"page": 3})
+                else:
+                    await client.call_tool("read_page", {"page": 3})
+                await client.call_tool("search", {"query": "x"})
+    fine, late, free = [attributes(span) for span in seen.named("execute_tool")]
+    assert fine["spanwitness.phase"] == "before_submit"
+    assert fine["spanwitness.phase.violation"] is False
+    assert late["spanwitness.phase"] == "after_submit"
+    assert late["spanwitness.phase.violation"] is True
+    assert late["spanwitness.phase.refused"] is (on_violation == "refuse")
+    assert late["spanwitness.tool.outcome"] == ("error" if on_violation == "refuse" else "value")
+    assert "spanwitness.phase" not in free

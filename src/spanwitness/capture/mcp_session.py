@@ -24,6 +24,7 @@ from spanwitness.capture.context import (
     current_run,
 )
 from spanwitness.capture.marks import Mark, marks
+from spanwitness.capture.phases import check_phase
 from spanwitness.capture.plain import type_name
 from spanwitness.capture.results import Outcome, hold
 from spanwitness.capture.tool_call import explicit_call
@@ -180,6 +181,7 @@ def _calling(watched: _Watched, method: Method) -> Method:
         token = _inside.set(watched.session())
         before = call.handle.enter()
         try:
+            call.keep_phase()
             result = await method(*args, **kwargs)
             with guard("capture.mcp.result"):
                 call.returned(result)
@@ -230,6 +232,9 @@ class _ToolCall:
             (sw.TOOL_EFFECT, watched.effects.get(name)),
         )
         attributes.update((key, value) for key, value in optional if value is not None)
+        self.phase = check_phase(state, name, None)
+        if self.phase is not None:
+            attributes |= self.phase.attributes
         self.found: spans.Attributes = {}
         self.handle = spans.start(
             f"execute_tool {name}", kind="client", attributes=attributes, state=state
@@ -248,6 +253,15 @@ class _ToolCall:
         self.marked.append(Mark(key, encoded))
         self.found |= marks(self.marked)
         return encoded
+
+    def keep_phase(self) -> None:
+        """Refuse a call out of its phase, where the run refuses such calls.
+
+        Raises:
+            PhaseError: It does.
+        """
+        if self.phase is not None and self.phase.is_refused:
+            raise self.phase.error
 
     def returned(self, result: object) -> None:
         """Take what the server sent back."""

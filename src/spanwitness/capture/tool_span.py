@@ -29,13 +29,13 @@ from spanwitness.capture.context import (
 from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.open_spans import next_id, structural_parent
+from spanwitness.capture.phases import PhaseCheck, check_phase
 from spanwitness.capture.results import Outcome, hold, is_cancel, is_plain_value
 from spanwitness.capture.sdk_insides import attach, get_context
 from spanwitness.capture.tool_call import explicit_call
 from spanwitness.capture.tool_outcome import ARGUMENTS, RESULT, Classified, classify, put
 from spanwitness.capture.tool_structure import StructuralCall
 from spanwitness.capture.wrapping import Binder, Call, name_of
-from spanwitness.errors import PhaseError
 from spanwitness.guard import guard
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as own
@@ -236,26 +236,13 @@ class TracedTool:
 
     def _keep_phase(self, span: ToolSpan | StructuralCall | None, state: RunState) -> None:
         """Flag, or refuse, a call out of its phase; an outer run's phases hold inside it, too."""
-        is_refused = False
-        now: Phase = "before_submit"
+        found: PhaseCheck | None = None
         with guard("capture.tool.phase"):
-            at: RunState | None = state
-            declared: Phase | None = self.options.phase
-            while at is not None:
-                allowed = at.phases.get(self.name, declared)
-                declared = None
-                if allowed is not None:
-                    now = "after_submit" if at.is_submitted else "before_submit"
-                    is_broken = now != allowed
-                    is_refused = is_broken and at.on_violation == "refuse"
-                    if span is not None:
-                        span.set({own.PHASE: now, own.PHASE_VIOLATION: is_broken,
-                                  own.PHASE_REFUSED: is_refused})  # fmt: skip
-                    if is_broken:
-                        break
-                at = at.parent
-        if is_refused:
-            error = PhaseError(f"tool {self.name!r} is not exposed {now.replace('_', ' ')}")
+            found = check_phase(state, self.name, self.options.phase)
+            if found is not None and span is not None:
+                span.set(found.attributes)
+        if found is not None and found.is_refused:
+            error = found.error
             if span is not None:
                 span.raised(error)
             raise error
