@@ -6,8 +6,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -23,17 +22,6 @@ _MAX_RETURNED = 256
 _MAX_RETURNED_CHARS = 4_000_000
 
 
-@dataclass(slots=True)
-class OpenCall:
-    """A call that a model asked for and that no tool has claimed yet."""
-
-    call_id: str
-    name: str
-    arguments: object
-    chat_span_id: str = ""
-    is_claimed: bool = False
-
-
 class Returned(msgspec.Struct, frozen=True):
     """What a tool gave back, held (bounded) until a request delivers it, to be compared there."""
 
@@ -47,18 +35,31 @@ class Returned(msgspec.Struct, frozen=True):
     size_chars: int = 0
 
 
-class CallClaim(msgspec.Struct, frozen=True):
+class CallClaim(msgspec.Struct):
     """The answer to a tool that asks which call it serves."""
 
     call_id: str | None
-    link: Link
+    link: Link = "none"
     board: Board | None = None
     """Where it was found by a tool that runs outside every run; its result is held there."""
 
 
-NO_CLAIM = CallClaim(None, "none")
-_Plain: TypeAlias = tuple[str, object]
-"""Name of a tool and a small value that it returned."""
+class OpenCall(CallClaim):
+    """A call that a model asked for; once a tool has claimed it, the answer to that tool.
+
+    One object for both, and for a small result too: what a call costs is mostly fresh objects.
+    """
+
+    name: str = ""
+    arguments: object = None
+    chat_span_id: str = ""
+    value: object = msgspec.UNSET
+    """What the tool returned, if that is a plain value whose text has at most `SMALL` characters.
+    There are no more than `_MAX_OPEN_CALLS` of them, so they need no count."""
+
+
+NO_CLAIM = CallClaim(None)
+SMALL: Final = 4096
 Peek: TypeAlias = Callable[[], Iterable["ToolRequest"]]
 
 
@@ -82,7 +83,7 @@ class Board:
         self._lock = threading.RLock()
         self._open: OrderedDict[str, OpenCall] = OrderedDict()
         self.unclaimed: dict[str, dict[str, OpenCall]] = {}
-        self._returned: OrderedDict[str, tuple[int, Returned | _Plain]] = OrderedDict()
+        self._returned: OrderedDict[str, Returned] = OrderedDict()
         self._returned_chars = 0
         self.peeks: list[tuple[Peek, str]] = []
         self.delivered: object = None
@@ -107,7 +108,12 @@ class Board:
                     if known.chat_span_id == chat_span_id:
                         continue
                     self._forget(known)
-                call = OpenCall(call_id, request.name, request.arguments, chat_span_id)
+                call = OpenCall(
+                    call_id,
+                    name=request.name,
+                    arguments=request.arguments,
+                    chat_span_id=chat_span_id,
+                )
                 self._open[call_id] = call
                 self.unclaimed.setdefault(call.name, {})[call_id] = call
                 _busy.add(self)
@@ -146,7 +152,6 @@ class Board:
             if len(waiting) > 1:
                 return self._choose(waiting, arguments)
             (chosen,) = waiting.values()
-            chosen.is_claimed = True
             del self.unclaimed[name]
         asked = chosen.arguments
         try:
@@ -154,7 +159,8 @@ class Board:
             is_exact = asked == arguments or _is_part(asked, arguments)
         except Exception:  # noqa: BLE001  comparing the caller's values may raise anything
             is_exact = _is_part(asked, arguments)
-        return CallClaim(chosen.call_id, "exact" if is_exact else "name")
+        chosen.link = "exact" if is_exact else "name"
+        return chosen
 
     def _choose(self, waiting: dict[str, OpenCall], arguments: Mapping[str, object]) -> CallClaim:
         """Claim one of several calls of a name; under the lock."""
@@ -170,7 +176,8 @@ class Board:
         else:
             return CallClaim(None, "ambiguous")
         self._take(chosen)
-        return CallClaim(chosen.call_id, link)
+        chosen.link = link
+        return chosen
 
     def claim_only(self, name: str) -> CallClaim | None:
         """Claim the only open call of a name, whatever its arguments; `None` = not just one."""
@@ -181,8 +188,9 @@ class Board:
             if same_name is None or len(same_name) != 1:
                 return None
             (chosen,) = same_name.values()
-            self._take(chosen)
-            return CallClaim(chosen.call_id, "name")
+            del self.unclaimed[name]
+        chosen.link = "name"
+        return chosen
 
     def claim_id(self, call_id: str) -> CallClaim:
         """Claim a call by its id, as a hand-written loop knows it."""
@@ -202,28 +210,15 @@ class Board:
 
     def hold(self, call_id: str, returned: Returned) -> None:
         """Hold what a tool returned until a request delivers it."""
-        self._hold(call_id, returned.size_chars, returned)
-
-    def hold_plain(self, call_id: str, name: str, value: object, size_chars: int) -> None:
-        """Hold a small result that is a value; what else is to be known of it is found out later.
-
-        Args:
-            call_id: The model's call.
-            name: The tool.
-            value: What was returned.
-            size_chars: Length of its text.
-        """
-        self._hold(call_id, size_chars, (name, value))
-
-    def _hold(self, call_id: str, size_chars: int, returned: Returned | _Plain) -> None:
         held = self._returned
         with self._lock:
-            if call_id in held:
-                self._returned_chars -= held.pop(call_id)[0]
-            held[call_id] = (size_chars, returned)
-            self._returned_chars += size_chars
+            before = held.pop(call_id, None)
+            if before is not None:
+                self._returned_chars -= before.size_chars
+            held[call_id] = returned
+            self._returned_chars += returned.size_chars
             while len(held) > _MAX_RETURNED or self._returned_chars > _MAX_RETURNED_CHARS:
-                self._returned_chars -= held.popitem(last=False)[1][0]
+                self._returned_chars -= held.popitem(last=False)[1].size_chars
 
     @property
     def is_idle(self) -> bool:
@@ -242,17 +237,13 @@ class Board:
     def held(self, call_id: str) -> Returned | None:
         """Return what a tool returned for a call, or `None` when it was not seen or is gone."""
         with self._lock:
-            found = self._returned.get(call_id)
-        if found is None:
-            return None
-        size_chars, returned = found
-        if isinstance(returned, Returned):
+            returned = self._returned.get(call_id)
+            call = self._open.get(call_id)
+        if returned is not None or call is None or call.value is msgspec.UNSET:
             return returned
-        name, value = returned
-        return Returned(name, value, part_types(value), size_chars=size_chars)
+        return Returned(call.name, call.value, part_types(call.value))
 
     def _take(self, call: OpenCall) -> None:
-        call.is_claimed = True
         same_name = self.unclaimed.get(call.name)
         if (
             same_name is not None
@@ -266,7 +257,7 @@ class Board:
         del self._open[call.call_id]
         stale = self._returned.pop(call.call_id, None)
         if stale is not None:
-            self._returned_chars -= stale[0]
+            self._returned_chars -= stale.size_chars
 
     def _look_at_streams(self) -> None:
         with self._lock:

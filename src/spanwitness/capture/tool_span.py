@@ -20,6 +20,7 @@ from spanwitness.capture.content import (
     encode_text,
     exception_text,
 )
+from spanwitness.capture.board import SMALL, OpenCall
 from spanwitness.capture.context import (
     NO_CLAIM,
     CallClaim,
@@ -290,12 +291,11 @@ class ToolSpan(spans.Handle):
                 and (text := encode_small(value, policy)) is not None
             ):
                 last = {own.TOOL_OUTCOME: "value", gen_ai.TOOL_CALL_RESULT: text}
-                call_id = self.claim.call_id
-                if call_id is not None:
-                    if self.state is not None:
-                        self.state.board.hold_plain(call_id, self.tool.name, value, len(text))
-                    else:
-                        self._hold(Encoded(None, len(text)), value, "value")
+                claim = self.claim
+                if type(claim) is OpenCall and len(text) <= SMALL:
+                    claim.value = value
+                elif claim.call_id is not None:
+                    self._hold(Encoded(None, len(text)), value, "value")
             else:
                 last = self._result(value, policy)
             if self.marked:
