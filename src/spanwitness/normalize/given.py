@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_left
 from functools import cached_property
 from itertools import islice, pairwise
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.normalize.references import dates_in, sources_in
@@ -32,10 +32,10 @@ _AROUND: Final = 4096
 """Characters on each side of a word in which its whole quotation is looked for."""
 _BACK: Final = 64
 """Zeros and groups of thousands before a number's leading digit that are looked at."""
-_NUMBER_WORDS: Final = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
-    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
-}  # fmt: skip
+_WORDS: Final = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+)  # fmt: skip
 _EXPONENT = r"(?:[eE][-+]?\d{1,3}(?!\w))?"
 # Patterns begin with a class of characters: what is none of them is passed at full speed.
 _NUMBER = re.compile(
@@ -75,6 +75,15 @@ class _Number(NamedTuple):
             return True
         value = float(normal)
         return any(low <= value <= high for low, high in self.bounds)
+
+    def whole_up_to(self, end: int) -> Iterator[int]:
+        """Yield the whole numbers below `end` that meet it."""
+        for text in self.texts:
+            if len(text) <= 2 and text.isdigit() and int(text) < end:
+                yield int(text)
+        for low, high in self.bounds:
+            if low < end:
+                yield from range(ceil(max(low, 0)), min(floor(high), end - 1) + 1)
 
 
 def _number(content: str) -> _Number:
@@ -191,12 +200,11 @@ class Given:
         return held
 
     def _held_as_words(self, wanted: list[_Number]) -> set[str]:
-        held: set[str] = set()
-        for word, number in _NUMBER_WORDS.items():
-            met = {one.content for one in wanted if one.is_met_by(str(number))}
-            if met and not met <= held and word in self._lower:
-                held |= met
-        return held
+        return {
+            one.content
+            for one in wanted
+            if any(_WORDS[n] in self._lower for n in one.whole_up_to(len(_WORDS)))
+        }
 
     def _held_of_all(self, wanted: list[_Number]) -> set[str]:
         if not wanted:

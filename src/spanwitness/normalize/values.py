@@ -175,7 +175,9 @@ def _plain_values(text: str, *, is_leaf: bool) -> Iterator[str]:
             yield f"number:{value}"
 
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d")
+_FREE_DIGITS = re.compile(r"\d(?<![\w.,]\d)\d*")
+"""Digits that are no part of a word or of another number."""
 _MAX_LEAD: Final = 3
 """A sign, a currency and a space."""
 _MARK: Final = frozenset('\u201c\u201e\u00ab"')
@@ -199,7 +201,7 @@ def _without(text: str, read: list[Reference]) -> str:
 def _numbers(text: str) -> Iterator[re.Match[str]]:
     """Look where digits stand: the pattern of a number is slow, and it begins just before them."""
     done = 0
-    for digits in _DIGITS.finditer(text):
+    for digits in _FREE_DIGITS.finditer(text):
         at = digits.start()
         if at < done:
             continue
