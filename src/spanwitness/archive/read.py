@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TraceReader", "read_traces"]
 
-_HELD_BYTES = 12_000_000
+_HELD_BYTES = 8_000_000
 """Input bytes whose spans may be held at a time; in memory they take about twice as much."""
 
 

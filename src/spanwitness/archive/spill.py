@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Spill"]
 
-_N_BUCKETS = 64
+_N_BUCKETS = 128
 _BUFFER_BYTES = 2_000_000
 _MAX_DEPTH = 3
 _ID = slice(len('{"traceId":"'), len('{"traceId":"') + 32)
@@ -80,7 +80,7 @@ class Spill:
         self._flush()
         for written in self._files.values():
             size = written.tell()
-            if size > 2 * held_bytes and self._depth < _MAX_DEPTH:
+            if size > held_bytes and self._depth < _MAX_DEPTH:
                 yield from self._split_again(written, held_bytes, problems)
                 continue
             traces: dict[str, list[SpanRecord]] = {}
