@@ -14,11 +14,10 @@ import json
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
 from itertools import cycle
+from typing import TYPE_CHECKING
 
 import httpx2
-from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 from benchmarks.table import Row, lines
@@ -26,6 +25,11 @@ from benchmarks.timing import Timing, compare, keep
 from spanwitness.capture import spans
 from spanwitness.capture.client import wrap_client
 from spanwitness.capture.run import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opentelemetry import trace
 
 URL = "http://api.openai.com/v1/chat/completions"
 N_CHUNKS = 200
@@ -46,8 +50,14 @@ TOOLS = [
     }
     for name in ("read_page", "search_text", "read_table")
 ]
-SYSTEM = {"role": "system", "content": "You extract values from data sheets and cite the page."}
-QUESTION = {"role": "user", "content": "What is the maximum supply voltage of the DPS310?"}
+SYSTEM: dict[str, object] = {
+    "role": "system",
+    "content": "You extract values from data sheets and cite the page.",
+}
+QUESTION: dict[str, object] = {
+    "role": "user",
+    "content": "What is the maximum supply voltage of the DPS310?",
+}
 
 
 def called(i: int) -> dict[str, object]:
@@ -63,7 +73,7 @@ def delivered(i: int, n_chars: int) -> dict[str, object]:
 
 
 def body(messages: list[dict[str, object]], *, is_streaming: bool = False) -> bytes:
-    asked = {"model": "gpt-4.1-mini", "messages": messages, "tools": TOOLS}
+    asked: dict[str, object] = {"model": "gpt-4.1-mini", "messages": messages, "tools": TOOLS}
     if is_streaming:
         asked["stream"] = True
     return json.dumps(asked, separators=(",", ":"), ensure_ascii=False).encode()
@@ -71,7 +81,7 @@ def body(messages: list[dict[str, object]], *, is_streaming: bool = False) -> by
 
 def conversation(n_bytes: int, *, name: str = "") -> list[bytes]:
     """Return the requests of some turns: each has one call and its result more than the last."""
-    system = {"role": "system", "content": f"{SYSTEM['content']} {name}"}
+    system: dict[str, object] = {"role": "system", "content": f"{SYSTEM['content']} {name}"}
     messages: list[dict[str, object]] = [system, QUESTION]
     for i in range(20):
         messages += [called(i), delivered(i, n_bytes // 20)]
@@ -82,11 +92,12 @@ def conversation(n_bytes: int, *, name: str = "") -> list[bytes]:
     return made
 
 
-UNSET = {"refusal": None, "annotations": []}
+UNSET: dict[str, object] = {"refusal": None, "annotations": []}
 
 
 def reply(message: dict[str, object], reason: str) -> bytes:
-    choice = {"index": 0, "message": {"role": "assistant", **message, **UNSET}, "finish_reason": reason}
+    said = {"role": "assistant", **message, **UNSET}
+    choice = {"index": 0, "message": said, "finish_reason": reason}
     usage = {"prompt_tokens": 812, "completion_tokens": 31, "total_tokens": 843}
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "gpt-4.1-mini"}
     return json.dumps({**head, "choices": [choice], "usage": usage}).encode()
@@ -305,9 +316,13 @@ def _held_by_open(n_streams: int) -> float:
     return sizes[1] - sizes[0]
 
 
-def rows() -> list[Row]:
+def rows(*, n_batches: int = 40, n_rounds: int = 400, n_streams: int = 200) -> list[Row]:
     """Return every row about wrapped clients."""
-    return [*costs(), *first_chunk(), *memory()]
+    return [
+        *costs(n_batches=n_batches),
+        *first_chunk(n_rounds=n_rounds),
+        *memory(n_streams=n_streams),
+    ]
 
 
 if __name__ == "__main__":
