@@ -72,6 +72,7 @@ def with_rule(monkeypatch):
     engine._plan.cache_clear()
 
 
+@pytest.mark.contains_faults
 @pytest.mark.usefixtures("_lenient")
 def test_a_rule_that_raises_is_contained_and_the_others_still_judge(with_rule):
     def check(_facts):
