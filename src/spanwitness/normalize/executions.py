@@ -9,6 +9,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from spanwitness.model import (
     Delivery,
     Execution,
@@ -76,9 +78,31 @@ def executions(run: Run, places: dict[str, int] | None = None) -> tuple[Executio
             asked = _requests(run) if asked is None else asked
             _add_delivered(found, chat, fresh, asked, counted, loose, places)
     found.sort(key=_ORDER)
-    return tuple(found)
+    is_mixed = asked is not None and run.tools and run.is_complete
+    return tuple(_told_from_served(found) if is_mixed else found)
 
 
+def _told_from_served(found: list[Execution]) -> list[Execution]:
+    """Tell results that a cache gave from executions that only messages show.
+
+    Other calls of the tool have spans, this one has none, and an earlier one had the same
+    arguments: what was delivered is the earlier result.
+    """
+    told: list[Execution] = []
+    ran: dict[str, list[object]] = {}
+    for execution in found:
+        if execution.how == "span":
+            ran.setdefault(execution.tool, []).append(execution.arguments)
+        elif execution.how == "messages" and execution.outcome in _GAVE:
+            earlier = ran.get(execution.tool, ())
+            if any(_is_part(execution.arguments, arguments) for arguments in earlier):
+                execution = msgspec.structs.replace(execution, how="cache", outcome="cached")  # noqa: PLW2901
+        told.append(execution)
+    return told
+
+
+_GAVE: Final = ("value", "empty")
+"""An error is the word of the harness on a call (refused, invalid), not that of a cache."""
 _ORDER: Final = attrgetter("order")
 
 
