@@ -53,6 +53,7 @@ def test_an_error_that_the_loop_fed_back_as_text_is_told():
     assert [v["rule"] for v in run["verdicts"] if v["verdict"] == "violated"] == [
         "tool_error_swallowed"
     ]
+    assert {row["returned"] for row in run["ledger"] if row["tool"] == "read_page"} == {"error"}
 
 
 @pytest.mark.parametrize("scenario", ["clean_content_off", "bypass_content_off", "clean_events"])

@@ -297,3 +297,37 @@ def test_positions_fall_back_on_time_where_a_number_is_missing() -> None:
     assert sorted(found, key=found.__getitem__) == sorted(
         (x.span_id for x in (*run.chats, *run.tools)), key=positions(run).__getitem__
     )
+
+
+def test_the_last_result_of_a_child_run_could_not_be_delivered_by_its_parent() -> None:
+    child = {"run": "run-2", "parent": "inner"}
+    spans = [
+        own_root(4),
+        own_chat("c1", 2, calls=[("delegate", "d1")], offers=["delegate"]),
+        own_tool("t1", 3, tool="delegate", call_id="d1"),
+        own_root(4, run="run-2", id="inner", fields={"parent": "t1", "at": 310}),
+        own_chat("c2", 2, calls=[("look", "k1")], offers=["look"], at=320, **child),
+        own_tool("t2", 3, tool="look", call_id="k1", at=340, **child),
+        own_chat(
+            "c3", 4, calls=[("look", "k2")], offers=["look"], at=360, delivered=["k1"],
+            fresh=[{"call_id": "k1", "state": "whole"}], **child,
+        ),
+        own_chat(
+            "c4", 4, offers=["delegate"], delivered=["d1"],
+            fresh=[{"call_id": "d1", "state": "whole"}],
+        ),
+    ]  # fmt: skip
+    parent, inner = build_runs(spans)
+    assert (parent.is_complete, inner.parent_run_id) == (True, parent.run_id)
+    rows = [
+        {r.call_id: (r.executed, r.delivered) for r in build_ledger(x)} for x in (parent, inner)
+    ]
+    assert rows[0]["k1"] == rows[1]["k1"] == ("span", "whole")
+    assert rows[0]["k2"] == rows[1]["k2"] == ("no", "not_applicable")
+    ran = [*spans, own_tool("t3", 5, tool="look", call_id="k2", at=380, **child)]
+    ran[3] = own_root(5, run="run-2", id="inner", fields={"parent": "t1", "at": 310})
+    parent, inner = build_runs(ran)
+    rows = [
+        {r.call_id: (r.executed, r.delivered) for r in build_ledger(x)} for x in (parent, inner)
+    ]
+    assert rows[0]["k2"] == rows[1]["k2"] == ("span", "not_applicable")

@@ -12,6 +12,8 @@ from spanwitness.normalize.executions import executions
 from spanwitness.normalize.order import positions
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from spanwitness.model import ChatCall, Delivery, Run
     from spanwitness.model.calls import Side
     from spanwitness.model.ledger import YesNoUnknown
@@ -26,23 +28,32 @@ Delivered: TypeAlias = Literal["whole", "altered", "no", "unknown", "not_applica
 _HOSTED: Final = frozenset({"provider", "mcp"})
 
 
-def build_ledger(run: Run, found: tuple[Execution, ...] | None = None) -> tuple[LedgerRow, ...]:
+def build_ledger(
+    run: Run,
+    found: tuple[Execution, ...] | None = None,
+    *,
+    failed: Collection[str] = (),
+) -> tuple[LedgerRow, ...]:
     """Build the ledger of a run.
 
     Args:
         run: The run.
         found: Its executions, if they are known already.
+        failed: Call ids of results that are known to be errors though nothing marks them so.
 
     Returns:
         Calls in the order in which they were asked for or ran, then tools that were offered or
         configured and never called.
     """
-    return _Ledger(run, executions(run) if found is None else found).rows()
+    return _Ledger(run, executions(run) if found is None else found, failed).rows()
 
 
 class _Ledger:
-    def __init__(self, run: Run, found: tuple[Execution, ...]) -> None:
+    def __init__(
+        self, run: Run, found: tuple[Execution, ...], failed: Collection[str] = ()
+    ) -> None:
         self._run = run
+        self._failed = failed
         self._places = positions(run)
         self._executions = found
         self._by_id = {e.call_id: e for e in found if e.call_id is not None}
@@ -101,7 +112,7 @@ class _Ledger:
             offered=offered,
             requested="yes",
             executed=executed,
-            returned=_returned(execution, executed),
+            returned=self._returned(execution, executed),
             delivered=self._delivered(chat, request.call_id, side, executed),
         )
 
@@ -122,7 +133,7 @@ class _Ledger:
             offered=offered,
             requested="no" if self._knows_requests else "unknown",
             executed=execution.how,
-            returned=_returned(execution, execution.how),
+            returned=self._returned(execution, execution.how),
             delivered=delivered,
         )
 
@@ -189,7 +200,7 @@ class _Ledger:
             return "no"
         if not self._run.is_complete or request.call_id is None:
             return "unknown"
-        later = self._later(chat)
+        later = self._following(chat)
         if later:
             return "no" if all(c.delivered is not None for c in later) else "unknown"
         # Nothing came after it: only of a tool whose executions show as spans can one say "no".
@@ -206,11 +217,41 @@ class _Ledger:
         found = [d for chat in later for d in chat.delivered or () if d.call_id == call_id]
         if found:
             return _worst(found)
+        later = later if asking is None else self._following(asking)
         if not later and self._run.is_complete:
             return "not_applicable"  # the run ended with this call: no request could carry it
         if any(chat.delivered is None or chat.has_server_state for chat in later):
             return "unknown"
         return "no" if self._run.is_complete else "unknown"
+
+    def _returned(self, execution: Execution | None, executed: Executed) -> Returned:
+        if executed == "no":
+            return "not_applicable"
+        if execution is None:
+            return "unknown"
+        if execution.how == "cache":
+            return "cached"
+        if execution.how == "messages" and execution.outcome == "value":
+            # A request shows what was delivered, not what the tool gave; an error is one anyhow.
+            return "error" if execution.call_id in self._failed else "unknown"
+        return execution.outcome
+
+    def _following(self, chat: ChatCall) -> list[ChatCall]:
+        """Return the later model calls that could carry a result of this one.
+
+        With child runs in the run these are the calls of the same loop: another agent's history
+        does not hold what this one asked for.
+        """
+        later = self._later(chat)
+        if not self._run.child_run_ids or not later:
+            return later
+        carried = {d.call_id for d in chat.delivered or ()}
+        return [
+            c
+            for c in later
+            if (c.parent_span_id, c.step_span_id) == (chat.parent_span_id, chat.step_span_id)
+            or any(d.call_id in carried for d in c.delivered or ())
+        ]
 
     def _later(self, chat: ChatCall) -> list[ChatCall]:
         place = self._places[chat.span_id]
@@ -222,18 +263,6 @@ def _worst(found: list[Delivery]) -> Delivered:
     if "altered" in states:
         return "altered"
     return "whole" if "whole" in states else "unknown"
-
-
-def _returned(execution: Execution | None, executed: Executed) -> Returned:
-    if executed == "no":
-        return "not_applicable"
-    if execution is None:
-        return "unknown"
-    if execution.how == "cache":
-        return "cached"
-    if execution.how == "messages" and execution.outcome == "value":
-        return "unknown"  # a request shows what was delivered, not what the tool gave
-    return execution.outcome
 
 
 def _sides(run: Run) -> dict[str, Side]:
