@@ -15,6 +15,9 @@ from tests.rules.builders import (
     without_content,
 )
 
+from spanwitness.model import Submission
+from spanwitness.rules.engine import evaluate
+
 GET = offer("get", city="string")
 A, B = call("get", id="1", city="A"), call("get", id="2", city="B")
 FOREIGN = {"dialects": ("otel_genai",)}
@@ -159,3 +162,37 @@ def test_a_contract_may_declare_that_a_tool_ends_the_run():
     of = VIOLATED["the only call of the run"]
     terminal = contract(tools={"terminal": ["get"]})
     assert judge("call_not_executed", of, terminal).verdict == "not_applicable"
+
+
+def test_of_several_calls_of_one_tool_the_lost_ones_are_named_by_their_ids():
+    several = judge("call_not_executed", VIOLATED["one of two parallel calls"]).reason
+    assert several == ("The model asked for 2 calls and 1 of them (get 1) was never executed.")
+    single = judge("call_not_executed", VIOLATED["the only call of the run"]).reason
+    assert single == "The model asked for 1 call and 1 of them (get) was never executed."
+
+
+INVOICE = offer("Invoice", total="number")
+FILLED = call("Invoice", total=41.5)
+AGENTIC = [
+    chat(calls=[A], offers=[GET, INVOICE]),
+    tool("get", gives="total 41.5", id="1", city="A"),
+    chat(calls=[FILLED], offers=[GET, INVOICE]),
+]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"final_text": '{"total": 41.5}'},
+        {"final_text": '{"total": 41.5, "note": null}'},
+        {"submission": Submission(span_id="f" * 16, answer={"total": 41.5}, has_answer=True)},
+    ],
+)
+def test_a_last_call_that_is_the_output_of_the_run_is_the_answer_and_no_lost_call(fields):
+    verdicts = evaluate(run(*AGENTIC, **fields)).verdicts
+    assert [v.rule for v in verdicts if v.verdict == "violated"] == []
+
+
+@pytest.mark.parametrize("final", ['{"total": 12}', "Done.", '{"total": 41.5, "x": 2}', "{", None])
+def test_a_last_call_that_is_not_the_output_of_the_run_is_lost(final):
+    assert judge("call_not_executed", run(*AGENTIC, final_text=final)).verdict == "violated"

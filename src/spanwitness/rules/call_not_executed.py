@@ -57,7 +57,7 @@ def call_not_executed(facts: Facts) -> Outcome:
         elif word != "fine":
             unknown = word
     if lost:
-        return _violated(lost, n_asked=len(asked))
+        return _violated(lost, asked)
     return not_assessed(unknown) if unknown else facts.nothing_found
 
 
@@ -155,8 +155,9 @@ def _stands_in_history(facts: Facts, request: Request) -> bool:
     )
 
 
-def _violated(lost: list[Request], *, n_asked: int) -> Outcome:
-    names = ", ".join(sorted({r.call.name for r in lost})[:5])
+def _violated(lost: list[Request], asked: list[Request]) -> Outcome:
+    n_asked = len(asked)
+    names = ", ".join(_named(lost, Counter(r.call.name for r in asked))[:5])
     return violated(
         f"The model asked for {n_asked} call{'s' * (n_asked != 1)} and {len(lost)} of them"
         f" ({names}) {'was' if len(lost) == 1 else 'were'} never executed.",
@@ -167,3 +168,14 @@ def _violated(lost: list[Request], *, n_asked: int) -> Outcome:
             "n_requested": n_asked,
         },
     )
+
+
+def _named(lost: list[Request], asked: Counter[str]) -> list[str]:
+    """Return the names of the lost calls, with their ids where the tool was asked for again."""
+    found: dict[str, list[str]] = {}
+    for request in lost:
+        found.setdefault(request.call.name, []).append(request.call.call_id or "?")
+    return [
+        name if asked[name] == 1 or ids == ["?"] * len(ids) else f"{name} {' '.join(ids[:5])}"
+        for name, ids in sorted(found.items())
+    ]

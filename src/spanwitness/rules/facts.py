@@ -17,6 +17,7 @@ from spanwitness.rules import tool_names
 from spanwitness.rules.due import Due, due
 from spanwitness.rules.failures import is_failure
 from spanwitness.rules.offers import Offers, index_of
+from spanwitness.rules.output_tools import schema_tools, terminal_tools
 from spanwitness.rules.replies import accepted_replies, reply_texts
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
 from spanwitness.rules.stated import Stated, stated
@@ -153,7 +154,8 @@ class Facts:
         """The dispatch ledger."""
         from spanwitness.normalize.ledger import build_ledger
 
-        return build_ledger(self.run)
+        failed = frozenset(e.call_id for e in self.failures if e.call_id is not None)
+        return build_ledger(self.run, self.executions, failed=failed)
 
     def effect_of(self, execution: Execution) -> Literal["read", "write"] | None:
         """Say what an execution does: as a contract or its span declares, else as its name says."""
@@ -208,12 +210,12 @@ class Facts:
     @fact
     def schema_tools(self) -> frozenset[str]:
         """Names of "tools" that only carry the structured answer."""
-        return _schema_tools(self)
+        return schema_tools(self)
 
     @fact
     def output_tools(self) -> frozenset[str]:
         """The schema tools, and the tools that only submit the answer or end the run."""
-        return self.schema_tools | _terminal_tools(self)
+        return self.schema_tools | terminal_tools(self)
 
     def is_evidence(self, tool: ToolDefinition) -> bool:
         """Say whether calling this tool is a use of tools, not merely the form of an answer."""
@@ -340,42 +342,6 @@ class Facts:
 def is_reply(chat: ChatCall) -> bool:
     """Say whether a model call gave a reply that its caller took."""
     return chat.error_type is None and chat.ending in ("complete", "unknown")
-
-
-def _schema_tools(facts: Facts) -> frozenset[str]:
-    found: set[str] = set()
-    for offers in facts.offers:
-        found |= offers.output_names
-    for chat in facts.run.chats:
-        schema = None if chat.output_format is None else chat.output_format.name
-        if schema is not None and schema in index_of(chat.offered).names:
-            found.add(schema)
-        for call in chat.requested or ():
-            if call.side == "output":
-                found.add(call.name)
-    if facts.contracts:
-        names = facts.offered_names
-        found.update(n for n in names if any(c.is_output(n) for c in facts.contracts))
-    last = facts.replies[-1] if facts.replies else None
-    if last is not None and last.tool_choice is not None and last.tool_choice.mode == "named":
-        # A call forced in the last request and run by nobody is the answer in the form of a call.
-        run_by_someone = {tool.name for tool in facts.run.tools}
-        called = {call.name for call in last.requested or ()}
-        found.update(n for n in last.tool_choice.names if n in called - run_by_someone)
-    return frozenset(found)
-
-
-def _terminal_tools(facts: Facts) -> frozenset[str]:
-    found: set[str] = set()
-    for offers in facts.offers:
-        found |= offers.terminal_names
-    for request in facts.requests:
-        if tool_names.is_terminal(request.call.name):
-            found.add(request.call.name)
-    if facts.contracts:
-        names = {*facts.offered_names, *(r.call.name for r in facts.requests)}
-        found.update(n for n in names if any(c.is_terminal(n) for c in facts.contracts))
-    return frozenset(found)
 
 
 def _answer_text(facts: Facts) -> str | None:
