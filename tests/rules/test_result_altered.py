@@ -111,3 +111,21 @@ def test_other_forms_and_references_are_not_told(of):
 @pytest.mark.parametrize(("of", "word"), OTHERWISE.values(), ids=OTHERWISE)
 def test_what_the_trace_cannot_show_is_not_judged(of, word):
     assert judge("result_altered", of).verdict == word
+
+
+@pytest.mark.parametrize(
+    ("of", "sizes"),
+    [
+        (story("altered", gives="ab " * 99, text="ab"), " (297 characters returned, 2 delivered)"),
+        (
+            without_content(
+                story("altered", gives="x", fields={"result_chars": 9000}, size_bytes=4000)
+            ),
+            " (9000 characters returned, 4000 bytes delivered)",
+        ),
+        (story("altered", gives={}, text="COMPLETED"), ""),
+    ],
+)
+def test_the_sizes_are_told_where_both_are_known(of, sizes):
+    reason = judge("result_altered", of).reason
+    assert reason.endswith(f"lacks some of the values that were returned{sizes}.")

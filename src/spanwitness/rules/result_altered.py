@@ -110,10 +110,26 @@ def _violated(altered: list[tuple[Execution, Arrival]]) -> Outcome:
     names = ", ".join(sorted({execution.tool for execution, _ in altered})[:5])
     spans = [span for e, arrival in altered for span in (arrival.chat.span_id, e.span_id)]
     return violated(
-        f"What the model was given of {names} lacks some of the values that were returned.",
+        f"What the model was given of {names} lacks some of the values that were returned"
+        f"{_sizes(*altered[0])}.",
         span_ids=tuple(dict.fromkeys(s for s in spans if s)),
         evidence={
             "tools": [execution.tool for execution, _ in altered[:20]],
             "call_ids": [execution.call_id for execution, _ in altered[:20]],
         },
     )
+
+
+def _sizes(execution: Execution, arrival: Arrival) -> str:
+    """Tell the sizes of the first result where both are known."""
+    returned = execution.call.result_chars if execution.call is not None else None
+    if returned is None and isinstance(execution.result, str):
+        returned = len(execution.result)
+    part = _part(arrival)
+    if part is not None and all(isinstance(p, TextPart) for p in part.parts):
+        delivered = f"{sum(len(p.text) for p in part.parts if isinstance(p, TextPart))}"
+    elif arrival.delivery.size_bytes is not None:
+        delivered = f"{arrival.delivery.size_bytes} bytes"
+    else:
+        return ""
+    return "" if returned is None else f" ({returned} characters returned, {delivered} delivered)"

@@ -54,7 +54,8 @@ def _judge(facts: Facts, failed: list[Execution]) -> Outcome:
         return facts.incomplete
     names = sorted({e.tool for e in failed})
     return violated(
-        f"{', '.join(names[:5])} failed, nothing made up for it, and the answer does not say so.",
+        f"{', '.join(names[:5])} failed; no retry or other tool replaced it, and the"
+        " answer does not say so.",
         span_ids=tuple(dict.fromkeys(e.span_id for e in failed if e.span_id)),
         evidence={
             "tools": list(names[:20]),
