@@ -107,7 +107,7 @@ class Board:
                 if known is not None:
                     if known.chat_span_id == chat_span_id:
                         continue
-                    self._forget(known)
+                    self._forget(call_id, known)
                 call = OpenCall(
                     call_id,
                     name=request.name,
@@ -247,15 +247,15 @@ class Board:
         same_name = self.unclaimed.get(call.name)
         if (
             same_name is not None
-            and same_name.pop(call.call_id, None) is not None
+            and same_name.pop(call.call_id, None) is not None  # type: ignore[arg-type]  # it has one
             and not same_name
         ):
             del self.unclaimed[call.name]
 
-    def _forget(self, call: OpenCall) -> None:
+    def _forget(self, call_id: str, call: OpenCall) -> None:
         self._take(call)
-        del self._open[call.call_id]
-        stale = self._returned.pop(call.call_id, None)
+        del self._open[call_id]
+        stale = self._returned.pop(call_id, None)
         if stale is not None:
             self._returned_chars -= stale.size_chars
 

@@ -179,7 +179,7 @@ def digest_bytes(data: bytes) -> str:
     return blake2b(data, digest_size=8, key=_key).hexdigest()
 
 
-def measure(  # noqa: C901, PLR0911, PLR0912  one call a container: each is a percent of a tool call
+def measure(  # noqa: C901, PLR0912  one call a container: each is a percent of a tool call
     value: object, left: int, depth: int = 12
 ) -> int:
     """Return what is left of a budget of characters after a simple JSON value, negative if none is.

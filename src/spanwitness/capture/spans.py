@@ -34,6 +34,7 @@ from spanwitness.capture.sdk_insides import (
     forget,
     get_context,
     held_attributes,
+    start_child,
 )
 from spanwitness.capture.span_attributes import cleaned, exception_event
 from spanwitness.guard import guard
@@ -187,12 +188,15 @@ class Handle:
             if bare is not None and not _CLEAN.issuperset(map(type, self.attributes.values())):
                 bare = None
             early = self.attributes if bare is None else None
-            otel = tracer.start_span(name, parent, kind, early, None, self.start_ns)
+            if early is None:
+                otel = start_child(tracer, name, kind, parent, self.start_ns)
+            else:
+                otel = tracer.start_span(name, parent, kind, early, None, self.start_ns)
             self.otel = otel
             self.before = parent
             if type(otel) is bare:
                 self.is_recording = True
-                self.held = held = otel._attributes._dict  # type: ignore[attr-defined]
+                self.held = held = otel._attributes._dict  # type: ignore[attr-defined]  # noqa: SLF001
                 held.update(self.attributes)
                 self.context = otel_trace.set_span_in_context(otel, parent)
             elif otel.is_recording():

@@ -11,6 +11,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from spanwitness.capture import defaults, spans, withheld
+from spanwitness.capture.board import SMALL, OpenCall
 from spanwitness.capture.content import (
     Encoded,
     digest_content,
@@ -20,7 +21,6 @@ from spanwitness.capture.content import (
     encode_text,
     exception_text,
 )
-from spanwitness.capture.board import SMALL, OpenCall
 from spanwitness.capture.context import (
     NO_CLAIM,
     CallClaim,
@@ -80,6 +80,10 @@ class ToolOptions:
         return TracedTool(self, function, named).begin
 
 
+_Chosen: TypeAlias = "tuple[ContentPolicy, ContentPolicy] | tuple[None, None]"
+"""The policy of a run, and what it means for one tool."""
+
+
 class TracedTool:
     """A decorated function: what is equal for all its calls."""
 
@@ -100,8 +104,7 @@ class TracedTool:
         self._names = bind.names
         self._defaults = bind.defaults
         withheld.declare(self.name, options.content)
-        self._policy_source: object = None
-        self._policy: ContentPolicy | None = None
+        self._chosen: _Chosen = (None, None)
         start: Attributes = {
             gen_ai.OPERATION_NAME: gen_ai.EXECUTE_TOOL,
             gen_ai.TOOL_NAME: self.name,
@@ -168,8 +171,8 @@ class TracedTool:
                     first[gen_ai.TOOL_CALL_ID] = claim.call_id
             if span.is_recording:
                 source = defaults.policy() if state is None else state.policy
-                policy = self._policy
-                if policy is None or source is not self._policy_source:
+                known, policy = self._chosen
+                if policy is None or source is not known:
                     policy = self._choose_policy(source)
                 span.policy = policy
                 text = encode_small(given, policy)
@@ -228,7 +231,7 @@ class TracedTool:
             policy = source.with_mode(wanted)
         else:
             policy = wanted.limited_to(spans.attribute_limit())
-        self._policy, self._policy_source = policy, source
+        self._chosen = (source, policy)
         return policy
 
     def policy_for(self, state: RunState | None) -> ContentPolicy:
