@@ -138,3 +138,20 @@ def test_many_clean_runs_are_counted_and_not_listed(spanwitness, tmp_path):
     checked = spanwitness("check", tmp_path)
     assert "3 more runs without a finding not shown" in checked.out
     assert "8 runs, 0 flagged" in checked.out
+
+
+def test_without_content_the_first_line_says_what_cannot_be_judged(spanwitness):
+    first = spanwitness("check", _TRACES / "bypass_content_off.otlp.json").out.splitlines()[0]
+    assert first == "content off: rules that read text cannot judge"
+    assert "content off" not in spanwitness("check", _BYPASS).out
+
+
+def test_call_ids_are_shown_where_calls_of_one_tool_fared_differently(spanwitness, tmp_path):
+    assert "call id" not in spanwitness("check", _TRACES / "parallel.otlp.json").out
+    twice = tmp_path / "twice.otlp.json"
+    error = _TRACES / "tool_error.otlp.json"
+    twice.write_text(error.read_text().replace("search_pdf", "read_page"))
+    told = spanwitness("check", twice).out
+    assert "call id" in told
+    rows = [line.split() for line in told.splitlines() if line.startswith("read_page")]
+    assert [(row[1], row[6]) for row in rows] == [("call_0149_0", "?"), ("call_0150_0", "error")]

@@ -118,15 +118,19 @@ def _print_json(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
 def _print_text(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
     from rich.console import Console
 
-    from spanwitness.cli.terminal import print_run, print_summary
+    from spanwitness.cli.terminal import print_content_note, print_run, print_summary
 
     console = Console(soft_wrap=False, highlight=False)
     n_clean = 0
+    is_told = False
     for run, evaluation in judged:
         is_quiet = not evaluation.is_flagged
         n_clean += is_quiet
         if is_quiet and n_clean > _N_SHOWN_CLEAN and not show_all:
             continue
+        if run.content in ("off", "digests") and not is_told:
+            print_content_note(console, run)
+            is_told = True
         print_run(console, run, evaluation, with_ledger=True, show_all=show_all)
     n_hidden = 0 if show_all else max(0, n_clean - _N_SHOWN_CLEAN)
     print_summary(console, summary, n_hidden=n_hidden)

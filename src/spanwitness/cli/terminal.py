@@ -33,6 +33,7 @@ _SEVERITY_STYLE = {
 }
 _MAX_ROWS = 40
 _MAX_NAME = 48
+_MAX_CALL_ID = 20
 
 
 def visible(text: str, *, limit: int = 400) -> str:
@@ -92,9 +93,15 @@ def _is_mostly_blind(evaluation: Evaluation) -> bool:
 
 
 def ledger_table(rows: Sequence[LedgerRow]) -> Table:
-    """Return the dispatch ledger as a table: one row a call, the broken cells in red."""
+    """Return the dispatch ledger as a table: one row a call, the broken cells in red.
+
+    Call ids are shown of tools whose calls fared differently.
+    """
+    mixed = _mixed_tools(rows)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
     table.add_column("tool", no_wrap=True, overflow="ellipsis", max_width=_MAX_NAME)
+    if mixed:
+        table.add_column("call id", no_wrap=True, overflow="ellipsis", max_width=_MAX_CALL_ID)
     for column in _COLUMNS:
         table.add_column(column, no_wrap=True, min_width=len(column))
     for row in rows[:_MAX_ROWS]:
@@ -103,10 +110,31 @@ def ledger_table(rows: Sequence[LedgerRow]) -> Table:
         name = visible(row.tool, limit=_MAX_NAME)
         if row.side != "client":
             name = f"{name} ({row.side})"
+        if mixed:
+            shown = row.call_id or "" if row.tool in mixed else ""
+            cells.insert(0, Text(visible(shown, limit=_MAX_CALL_ID), style="dim"))
         table.add_row(Text(name, style="dim" if never else ""), *cells)
     if len(rows) > _MAX_ROWS:
         table.add_row(Text(f"… {len(rows) - _MAX_ROWS} more calls", style="dim"))
     return table
+
+
+def _mixed_tools(rows: Sequence[LedgerRow]) -> frozenset[str]:
+    """Return the tools whose rows differ in some column."""
+    first: dict[str, tuple[str, ...]] = {}
+    found: set[str] = set()
+    for row in rows:
+        cells = tuple(getattr(row, column) for column in _COLUMNS)
+        if first.setdefault(row.tool, cells) != cells:
+            found.add(row.tool)
+    return frozenset(found)
+
+
+def print_content_note(console: Console, run: Run) -> None:
+    """Say before a run without content that most rules cannot judge it."""
+    kept = "digests only" if run.content == "digests" else "off"
+    line = f"content {kept}: rules that read text cannot judge"
+    console.print(Text(line, style="yellow"))
 
 
 def _no_tools(run: Run) -> str:
