@@ -18,7 +18,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from spanwitness.model import LedgerRow
+    from spanwitness.model import Run
 
 _SDKS = ("openai", "anthropic", "google-genai", "mcp")
 _COLUMNS = ("configured", "offered", "requested", "executed", "returned", "delivered")
@@ -115,57 +115,88 @@ class _RuleState:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
+class _Survey:
+    """What stored traces show, counted run by run in constant memory."""
+
+    def __init__(self) -> None:
+        self.n_runs = 0
+        self.dialects: Counter[str] = Counter()
+        self.incomplete: Counter[str] = Counter()
+        self.known: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
+        self.rules: dict[str, _RuleState] = defaultdict(_RuleState)
+
+    def add(self, run: Run) -> None:
+        """Judge and count one run."""
+        from spanwitness.rules.engine import evaluate
+
+        self.n_runs += 1
+        self.dialects.update(run.dialects or ("none recognised",))
+        self.incomplete.update(run.incomplete_reasons)
+        evaluation = evaluate(run)
+        for row in evaluation.ledger:
+            for column in _COLUMNS:
+                is_unknown = getattr(row, column) == "unknown"
+                (self.unknown if is_unknown else self.known)[column] += 1
+        for verdict in evaluation.verdicts:
+            state = self.rules[verdict.rule]
+            if verdict.verdict == "not_assessed":
+                state.reasons[verdict.reason] += 1
+            elif verdict.verdict == "not_applicable":
+                state.not_applicable += 1
+            else:
+                state.assessed += 1
+
+
 def _examine_traces(console: Console, path: Path) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from spanwitness.archive import TraceReader
-    from spanwitness.cli.terminal import visible
     from spanwitness.normalize import build_runs
-    from spanwitness.rules.engine import evaluate
 
-    rules: dict[str, _RuleState] = defaultdict(_RuleState)
-    columns = {column: Counter[str]() for column in _COLUMNS}
-    dialects: Counter[str] = Counter()
-    incomplete: Counter[str] = Counter()
-    n_runs = 0
+    survey = _Survey()
     reader = TraceReader([path])
     for spans in reader:
         for run in build_runs(spans):
-            n_runs += 1
-            dialects.update(run.dialects or ("none recognised",))
-            incomplete.update(run.incomplete_reasons)
-            evaluation = evaluate(run)
-            _count_columns(columns, evaluation.ledger)
-            for verdict in evaluation.verdicts:
-                state = rules[verdict.rule]
-                if verdict.verdict == "not_assessed":
-                    state.reasons[verdict.reason] += 1
-                elif verdict.verdict == "not_applicable":
-                    state.not_applicable += 1
-                else:
-                    state.assessed += 1
+            survey.add(run)
     for problem in reader.problems:
         print(f"spanwitness: {problem}", file=sys.stderr)
+    _print_runs(console, survey)
+    if survey.n_runs:
+        _print_columns(console, survey)
+        _print_rules(console, survey)
+    if reader.problems:
+        raise typer.Exit(2)
 
-    spoken = ", ".join(f"{name} ({n})" for name, n in dialects.most_common())
-    console.print(Text(f"{n_runs} runs; dialects: {spoken or 'none'}", style="bold"))
-    for reason, n in incomplete.most_common():
+
+def _print_runs(console: Console, survey: _Survey) -> None:
+    from rich.text import Text
+
+    spoken = ", ".join(f"{name} ({n})" for name, n in survey.dialects.most_common())
+    console.print(Text(f"{survey.n_runs} runs; dialects: {spoken or 'none'}", style="bold"))
+    for reason, n in survey.incomplete.most_common():
         console.print(Text(f"incomplete: {reason} in {n}", style="yellow"))
 
-    if n_runs == 0:
-        raise typer.Exit(2 if reader.problems else 0)
-    ledger = Table("ledger column", "known", "unknown", box=None, padding=(0, 2, 0, 0))
-    for column, counts in columns.items():
-        ledger.add_row(column, str(counts["known"]), str(counts["unknown"]))
-    console.print(ledger)
+
+def _print_columns(console: Console, survey: _Survey) -> None:
+    from rich.table import Table
+
+    table = Table("ledger column", "known", "unknown", box=None, padding=(0, 2, 0, 0))
+    for column in _COLUMNS:
+        table.add_row(column, str(survey.known[column]), str(survey.unknown[column]))
+    console.print(table)
+
+
+def _print_rules(console: Console, survey: _Survey) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from spanwitness.cli.terminal import visible
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("rule", no_wrap=True)
     for column in ("judged", "n/a", "blind"):
         table.add_column(column, no_wrap=True, justify="right")
     table.add_column("why blind", overflow="fold")
-    for rule, state in sorted(rules.items()):
+    for rule, state in sorted(survey.rules.items()):
         why = state.reasons.most_common(1)
         table.add_row(
             rule,
@@ -175,11 +206,3 @@ def _examine_traces(console: Console, path: Path) -> None:
             Text(visible(why[0][0], limit=100) if why else "", style="dim"),
         )
     console.print(table)
-    if reader.problems:
-        raise typer.Exit(2)
-
-
-def _count_columns(columns: dict[str, Counter[str]], rows: tuple[LedgerRow, ...]) -> None:
-    for row in rows:
-        for column, counts in columns.items():
-            counts["unknown" if getattr(row, column) == "unknown" else "known"] += 1
