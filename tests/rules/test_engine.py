@@ -74,6 +74,7 @@ def with_rule(monkeypatch):
 
 @pytest.mark.contains_faults
 @pytest.mark.usefixtures("_lenient")
+@pytest.mark.contains_faults
 def test_a_rule_that_raises_is_contained_and_the_others_still_judge(with_rule):
     def check(_facts):
         raise ZeroDivisionError

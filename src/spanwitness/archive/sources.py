@@ -20,6 +20,8 @@ __all__ = ["READ_ERRORS", "Document", "Source", "documents", "find_sources", "sp
 STDIN = "-"
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _BOM = b"\xef\xbb\xbf"
+_BUFFER_BYTES = 1 << 22
+"""More than a line usually has: a line that stands in the buffer whole is copied only once."""
 _RATIO = 12
 """How much larger than its file a compressed trace may be; only to decide how to hold it."""
 READ_ERRORS = (OSError, EOFError, zlib.error)
@@ -39,7 +41,7 @@ class Source(NamedTuple):
             is_gzip = file.read(2) == b"\x1f\x8b"
         if is_gzip:
             return cast("IO[bytes]", gzip.open(self.path, "rb"))
-        return self.path.open("rb", buffering=1 << 18)
+        return self.path.open("rb", buffering=_BUFFER_BYTES)
 
     def size_bytes(self) -> int:
         """Return about how many bytes it decompresses to; 0 when it cannot be looked at."""
@@ -84,6 +86,9 @@ def documents(file: IO[bytes]) -> Iterator[Document]:
     lines: Iterable[bytes] = file
     for number, line in enumerate(lines, 1):
         end += len(line)
+        if number > 1 and line[:1] == b"{":
+            yield Document(number, line, end)  # as it is: a line has a megabyte or more
+            continue
         text = line.strip() if number > 1 else line.strip().removeprefix(_BOM)
         if not text:
             continue
