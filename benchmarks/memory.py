@@ -89,7 +89,7 @@ async def _one(client: openai.AsyncOpenAI, n: int) -> None:
     look(n)
 
 
-async def _use(n_calls: int, marks: list[dict[str, int]]) -> None:
+async def _use(n_calls: int, marks: list[dict[str, int]], witness: sw.Witness) -> None:
     http = httpx2.AsyncClient(transport=httpx2.MockTransport(_answer))
     client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", http_client=http)
     sw.wrap_client(client)
@@ -102,6 +102,8 @@ async def _use(n_calls: int, marks: list[dict[str, int]]) -> None:
                 await _one(client, n)
         if n in at:
             await asyncio.sleep(0.02)
+            # `gc.get_objects` would meet tuples that another thread is still building.
+            witness.flush(60)
             marks.append(_mark(n))
     await client.close()
 
@@ -119,7 +121,7 @@ def main() -> int:
     options = parser.parse_args()
     marks: list[dict[str, int]] = []
     with sw.configure("bench", exporter=_Nowhere()) as witness:
-        asyncio.run(_use(options.calls, marks))
+        asyncio.run(_use(options.calls, marks, witness))
         is_flushed = witness.flush(60)
         gc.collect()
         kinds = Counter(type(o).__name__ for o in gc.get_objects() if _is_ours(o))
