@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import numpy as np
 import openai
@@ -139,6 +140,40 @@ def test_output_is_checked_against_its_form(form, output, valid):
     with watching() as seen:
         step(output=form)(lambda: output)()
     assert attributes_of(seen)["spanwitness.parser.valid"] is valid
+
+
+def test_a_reference_to_another_document_is_never_fetched():
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere, watching() as seen:
+        elsewhere.setblocking(False)
+        form = {"$ref": f"http://127.0.0.1:{elsewhere.getsockname()[1]}/schema.json"}
+        step(kind="revise", output=form, success=is_right, success_rule="exact@2")(lambda: 42)()
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()  # nobody asked
+    assert "spanwitness.parser.valid" not in attributes_of(seen)
+    assert attributes_of(seen)["spanwitness.success.after"] is True
+
+
+class Unreadable(pydantic.BaseModel):
+    value: float
+
+    @pydantic.field_validator("value")
+    @classmethod
+    def refuse(cls, value):
+        raise KeyError(value)
+
+
+def test_a_form_that_raises_leaves_its_fact_open_and_costs_no_other():
+    with watching() as seen:
+        step(kind="revise", output=Unreadable, success=lambda answer: answer["value"] == 1,
+             success_rule="one@1")(lambda: {"value": 1})()  # fmt: skip
+    assert "spanwitness.parser.valid" not in attributes_of(seen)
+    assert attributes_of(seen)["spanwitness.success.after"] is True
+
+
+def test_json_nested_deeper_than_can_be_read_leaves_its_form_open():
+    with watching() as seen:
+        step(output={"type": "array"})(lambda: "[" * 100_000 + "]" * 100_000)()
+    assert "spanwitness.parser.valid" not in attributes_of(seen)
 
 
 def test_facts_are_stated_from_inside():

@@ -9,8 +9,11 @@ import msgspec
 
 from spanwitness.capture.plain import Plainer
 from spanwitness.errors import SettingsError
+from spanwitness.normalize.json_schema import compile_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydantic import BaseModel
 
 _MAX_CHARS = 1_000_000
@@ -20,7 +23,10 @@ class OutputForm(Protocol):
     """Says whether a result has the form."""
 
     def accepts(self, value: object) -> bool | None:
-        """Return whether it parses; `None` = cannot be told."""
+        """Return whether it parses; `None` = cannot be told.
+
+        The caller's model may raise anything here.
+        """
 
 
 def output_form(output: object) -> OutputForm:
@@ -72,15 +78,15 @@ class _Schema:
         self._schema = schema
 
     @cached_property
-    def _validator(self) -> object:
-        from jsonschema import validators
-
-        return validators.validator_for(self._schema)(self._schema)
+    def _holds(self) -> Callable[[object], bool | None]:
+        return compile_schema(self._schema)
 
     def accepts(self, value: object) -> bool | None:
         if isinstance(value, str | bytes):
             try:
                 decoded = msgspec.json.decode(value)
+            except RecursionError:
+                return None
             except (msgspec.DecodeError, UnicodeEncodeError):
                 return False
         else:
@@ -88,4 +94,4 @@ class _Schema:
             decoded = plain.convert(value)
             if plain.is_cut:
                 return None
-        return bool(self._validator.is_valid(decoded))  # type: ignore[attr-defined]
+        return self._holds(decoded)

@@ -226,7 +226,7 @@ class _StepCall:
             if options.verdict is not None:
                 step.set(verdict=_judge(options.verdict, value))
             if options.output is not None:
-                step.set(parser_valid=options.output.accepts(value))
+                step.set(parser_valid=_judge(options.output.accepts, value))
             if options.success is not None:
                 answer = value
                 with guard("capture.step.after"):

@@ -1,18 +1,16 @@
-"""Whether an answer satisfies the JSON Schema on its request."""
+"""Whether a value satisfies a JSON Schema: of a request, or of a step."""
 
 from __future__ import annotations
 
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from jsonschema import Draft202012Validator
-
-__all__ = ["is_json", "satisfies"]
+__all__ = ["compile_schema", "is_json", "satisfies", "unfenced"]
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
 
@@ -47,39 +45,67 @@ def satisfies(text: str, schema: Mapping[str, object]) -> bool | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    import jsonschema
-    import referencing.exceptions
-
     try:
-        validator = _validator(json.dumps(schema, sort_keys=True))
-        return bool(validator.is_valid(value))
-    except (
+        return _compiled(json.dumps(schema, sort_keys=True))(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def compile_schema(schema: Mapping[str, object]) -> Callable[[object], bool | None]:
+    """Return what says whether a decoded JSON value satisfies a schema.
+
+    Args:
+        schema: As for `satisfies`. It is not kept; without `$schema` it is read as of 2020-12.
+
+    Returns:
+        A function that raises nothing; it gives `None` when the schema itself cannot be used.
+    """
+    import jsonschema
+    from jsonschema.exceptions import UnknownType
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    unusable = (
         jsonschema.SchemaError,
-        jsonschema.exceptions.UnknownType,
-        referencing.exceptions.Unresolvable,
+        UnknownType,
+        Unresolvable,
         re.error,
         RecursionError,
         TypeError,
         ValueError,
         AttributeError,
-    ):
-        return None
+    )
+    try:
+        plain = _standard_schema(schema)
+        kind = jsonschema.validators.validator_for(plain, default=jsonschema.Draft202012Validator)
+        kind.check_schema(plain)
+        # Over an empty registry a reference to another document is never fetched.
+        validator = kind(plain, registry=Registry())
+    except unusable:
+        return _cannot_tell
+
+    def holds(value: object) -> bool | None:
+        try:
+            return bool(validator.is_valid(cast("Any", value)))
+        except unusable:
+            return None
+
+    return holds
+
+
+def _cannot_tell(_value: object) -> None:
+    return None
 
 
 @lru_cache(maxsize=64)
-def _validator(schema: str) -> Draft202012Validator:
-    import referencing
-    from jsonschema import Draft202012Validator
-
-    plain = _standard_schema(json.loads(schema))
-    Draft202012Validator.check_schema(plain)
-    return Draft202012Validator(plain, registry=referencing.Registry())
+def _compiled(schema: str) -> Callable[[object], bool | None]:
+    return compile_schema(json.loads(schema))
 
 
 _CAPITALS = {"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}
 
 
-def _standard_schema(node: dict[str, object]) -> dict[str, object]:
+def _standard_schema(node: Mapping[str, object]) -> dict[str, object]:
     found = {key: _standard(value) for key, value in node.items()}
     kind = found.get("type")
     if isinstance(kind, str) and kind in _CAPITALS:
