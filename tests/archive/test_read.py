@@ -104,14 +104,16 @@ def test_an_empty_file_and_an_empty_folder_are_noted(tmp_path: Path) -> None:
     assert len(reader.notes) == 2
 
 
-def test_logs_and_metrics_are_noted_and_not_unusable(tmp_path: Path) -> None:
+def test_logs_metrics_and_findings_are_noted_and_not_unusable(tmp_path: Path) -> None:
     write(tmp_path / "l.json", {"resourceLogs": [{"scopeLogs": []}]}, {"resourceLogs": [{}]})
     write(tmp_path / "m.json", {"resourceMetrics": [{}]})
+    write(tmp_path / "findings.jsonl", {"schema": "spanwitness.finding/1", "rule": "tool_bypass"})
     write(tmp_path / "n.json", {})
     reader = read_traces([tmp_path])
     assert list(reader) == []
     assert reader.problems == []
     assert [note.rpartition(": ")[2] for note in reader.notes] == [
+        "findings, not spans",
         "log records, not spans",
         "metrics, not spans",
     ]

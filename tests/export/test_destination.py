@@ -115,6 +115,14 @@ def test_headers_and_credentials_stay_out_of_the_representation_and_of_errors():
     assert "s3cr3t" not in str(caught.value)
 
 
+def test_an_endpoint_without_a_scheme_is_quoted_as_it_was_given():
+    with pytest.raises(SettingsError, match="endpoint='localhost:4318': give a full http"):
+        ExportSettings(endpoint="localhost:4318")
+    with pytest.raises(SettingsError) as caught:
+        ExportSettings(endpoint="user:s3cr3t@host:4318?token=s3cr3t#s3cr3t")
+    assert "s3cr3t" not in str(caught.value)
+
+
 @pytest.mark.parametrize("values", [{"timeout_s": 0}, {"max_batch_spans": 0}, {"protocol": "x"}])
 def test_values_out_of_range_are_an_error(values):
     with pytest.raises(SettingsError, match=next(iter(values))):

@@ -137,3 +137,15 @@ def test_exporting_makes_no_span_of_itself(collector):
     assert witness.flush(10) is True
     assert witness.flush(10) is True
     assert collector.span_names() == ["invoke_workflow answer"]
+
+
+def test_a_collector_that_is_out_of_reach_raises_in_no_thread(monkeypatch):
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    witness = sw.configure("svc", endpoint="http://127.0.0.1:9")
+    traced()
+    assert witness.flush(0.3) is False
+    for thread in threading.enumerate():
+        if thread.name == "spanwitness-metrics":
+            thread.join(5)
+    assert raised == []

@@ -113,6 +113,8 @@ def _other_signal(request: Request) -> str | None:
         return "log records, not spans"
     if request.resource_metrics:
         return "metrics, not spans"
+    if bytes(request.schema).startswith(b'"spanwitness.finding/'):
+        return "findings, not spans"
     return None
 
 

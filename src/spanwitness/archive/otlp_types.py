@@ -75,11 +75,12 @@ class ResourceSpans(msgspec.Struct, frozen=True, gc=False):
 
 
 class Request(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """An `ExportTraceServiceRequest`; logs and metrics are only noticed."""
+    """An `ExportTraceServiceRequest`; logs, metrics and lines of findings are only noticed."""
 
     resource_spans: list[ResourceSpans] | None = None
     resource_logs: Raw = Raw(b"")
     resource_metrics: Raw = Raw(b"")
+    schema: Raw = Raw(b"")
 
 
 class RawScopeSpans(msgspec.Struct, frozen=True, gc=False):

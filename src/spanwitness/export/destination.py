@@ -149,6 +149,9 @@ def read_otlp_variables(
 def _shown(url: str) -> str:
     """Return a URL without the secrets that its user part or query may hold."""
     parts = urlsplit(url)
+    if not parts.netloc:
+        # `localhost:4318` has no `//`, and its host passes for a scheme.
+        return url.rpartition("@")[2].partition("?")[0].partition("#")[0]
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -229,7 +230,12 @@ def _metric_exporter(export: ExportSettings, target: str) -> MetricExporter:
 
 
 def _within(timeout_s: float, work: Callable[[], object]) -> None:
-    thread = threading.Thread(target=work, name="spanwitness-metrics", daemon=True)
+    def quietly() -> None:
+        # A collector that is out of reach makes the SDK raise; its exporter has logged that.
+        with suppress(Exception):
+            work()
+
+    thread = threading.Thread(target=quietly, name="spanwitness-metrics", daemon=True)
     with guard("live.metrics"):
         thread.start()
         thread.join(timeout_s)
