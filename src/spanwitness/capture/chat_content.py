@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spanwitness.capture import chat_attributes, withheld
 from spanwitness.capture.content import content_key, encode
@@ -12,6 +12,7 @@ from spanwitness.capture.redact import redact_secrets
 from spanwitness.guard import guard
 from spanwitness.model import ToolResultPart
 from spanwitness.model.digest import digest_text
+from spanwitness.normalize.json_schema import compile_schema
 from spanwitness.normalize.messages import encode_messages
 from spanwitness.normalize.values import find_values, missing
 from spanwitness.semconv import gen_ai
@@ -157,36 +158,12 @@ def _satisfies(answer: str, schema: dict[str, Any], digest: str | None) -> bool 
     """Say whether an answer satisfies its schema; `None` = the schema is unusable."""
     try:
         value = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     key = digest or encode_json(schema, is_sorted=True)
     validate = _validators.get(key)
     if validate is None:
-        validate = _validators[key] = _compile(schema)
+        validate = _validators[key] = compile_schema(schema)
         while len(_validators) > _MAX_VALIDATORS:
             _validators.popitem(last=False)
     return validate(value)
-
-
-def _compile(schema: dict[str, Any]) -> Callable[[object], bool | None]:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    kind = validator_for(schema, default=Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError:
-        return lambda _: None
-    # An empty registry: a reference to another document is never fetched.
-    made = kind(schema, registry=Registry())
-
-    def validate(value: object) -> bool | None:
-        try:
-            return bool(made.is_valid(cast("Any", value)))
-        except (Unresolvable, RecursionError):
-            return None
-
-    return validate
