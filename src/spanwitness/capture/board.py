@@ -180,15 +180,16 @@ class Board:
         return chosen
 
     def claim_only(self, name: str) -> CallClaim | None:
-        """Claim the only open call of a name, whatever its arguments; `None` = not just one."""
-        if self.peeks:
-            self._look_at_streams()
+        """Claim the only open call of a name, whatever its arguments; `None` = not just one.
+
+        Does not look at unfinished streams.
+        """
         with self._lock:
-            same_name = self.unclaimed.get(name)
-            if same_name is None or len(same_name) != 1:
+            waiting = self.unclaimed.get(name)
+            if waiting is None or len(waiting) != 1:
                 return None
-            (chosen,) = same_name.values()
             del self.unclaimed[name]
+        (chosen,) = waiting.values()
         chosen.link = "name"
         return chosen
 

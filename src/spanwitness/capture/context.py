@@ -11,7 +11,7 @@ import os
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic_ns, time_ns
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from spanwitness.capture.board import (
     NO_CLAIM,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spanwitness.model import SpanRecord, Submission
 
 __all__ = [
+    "MAX_RECORDS",
     "NO_CLAIM",
     "Board",
     "CallClaim",
@@ -54,7 +55,10 @@ __all__ = [
     "set_current",
 ]
 
-_MAX_RECORDS = 100_000
+MAX_RECORDS: Final = 100_000
+"""Structural records that a run keeps."""
+
+RawRecord: TypeAlias = "SpanRecord | Callable[[RunState], SpanRecord] | tuple[Any, ...]"
 
 before_flush: list[Callable[[], None]] = []
 """Called before spans are flushed: what waits to end (for a retry that may not come) is settled."""
@@ -84,8 +88,9 @@ class RunState:
     """What happens to a call out of its phase."""
     configured: list[str] = field(default_factory=list)
     incomplete_reasons: list[str] = field(default_factory=list)
-    raw_records: list[SpanRecord | Callable[[RunState], SpanRecord]] = field(default_factory=list)
-    """Structural records of an unsampled run, or what makes one; read them by `records`."""
+    raw_records: list[RawRecord] = field(default_factory=list)
+    """Structural records of an unsampled run, or what makes one; read them by `records`. A tuple
+    begins with the function that makes a record of it."""
     root_attributes: dict[str, object] = field(default_factory=dict)
     """Attributes to be written on the root before it ends."""
     before_end: list[Callable[[RunState], None]] = field(default_factory=list)
@@ -102,9 +107,9 @@ class RunState:
     seq_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     end_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
 
-    def keep(self, record: SpanRecord | Callable[[RunState], SpanRecord]) -> None:
+    def keep(self, record: RawRecord) -> None:
         """Keep the record of a span of an unsampled run, or what makes it, up to a bound."""
-        if len(self.raw_records) < _MAX_RECORDS:
+        if len(self.raw_records) < MAX_RECORDS:
             self.raw_records.append(record)
         else:
             self.mark_incomplete("spans_lost")
@@ -120,7 +125,7 @@ class RunState:
     @property
     def records(self) -> list[SpanRecord]:
         """Structural records of an unsampled run."""
-        return [raw(self) if callable(raw) else raw for raw in self.raw_records]
+        return [_record(raw, self) for raw in self.raw_records]
 
     @property
     def started(self) -> int:
@@ -136,6 +141,13 @@ class RunState:
         """Say that absence proves nothing in this run; a reason is kept once."""
         if reason not in self.incomplete_reasons:
             self.incomplete_reasons.append(reason)
+
+
+def _record(raw: RawRecord, state: RunState) -> SpanRecord:
+    if isinstance(raw, tuple):
+        made: SpanRecord = raw[0](raw, state)
+        return made
+    return raw(state) if callable(raw) else raw
 
 
 def _next_of(count: itertools.count[int]) -> int:

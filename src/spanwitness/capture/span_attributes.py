@@ -1,4 +1,4 @@
-"""Attributes on their way onto a span: clean texts, exceptions."""
+"""Attributes on their way onto a span or a record: clean texts, exceptions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import traceback
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.capture.content import clean, encode_text
+from spanwitness.capture.open_spans import SCOPE
+from spanwitness.model import SpanRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from opentelemetry.trace import Span
+
     from spanwitness.capture.content import ContentPolicy
+    from spanwitness.capture.context import RunState
+    from spanwitness.capture.spans import Handle
     from spanwitness.model.span import AttributeValue
 
-__all__ = ["cleaned", "exception_event"]
+__all__ = ["cleaned", "exception_event", "has_exception", "record_of"]
 
 _TRACE_FRAMES: Final = 20
 
@@ -42,3 +48,29 @@ def exception_event(
         frames = "".join(traceback.format_tb(error.__traceback__, limit=-_TRACE_FRAMES))
         event["exception.stacktrace"] = encode_text(frames, policy).text or ""
     return event
+
+
+def has_exception(otel: Span | None, kind: str) -> bool:
+    """Say whether a span has an event for an exception of this type already."""
+    for event in getattr(otel, "events", ()):
+        if event.name == "exception":
+            recorded = str((event.attributes or {}).get("exception.type", ""))
+            if recorded.rpartition(".")[2] == kind.rpartition(".")[2]:
+                return True
+    return False
+
+
+def record_of(handle: Handle, state: RunState, end_ns: int) -> SpanRecord:
+    """Make the structural record of a span of an unsampled run."""
+    return SpanRecord(
+        trace_id=state.trace_id,
+        span_id=handle.span_id,
+        parent_span_id=f"{handle.parent_id:016x}" if handle.parent_id else None,
+        name=handle.name,
+        start_ns=handle.start_ns,
+        end_ns=end_ns,
+        status=handle.status,
+        attributes=dict(handle.attributes),
+        events=handle.events,
+        scope=SCOPE,
+    )

@@ -36,9 +36,14 @@ from spanwitness.capture.sdk_insides import (
     held_attributes,
     start_child,
 )
-from spanwitness.capture.span_attributes import cleaned, exception_event
+from spanwitness.capture.span_attributes import (
+    cleaned,
+    exception_event,
+    has_exception,
+    record_of,
+)
 from spanwitness.guard import guard
-from spanwitness.model import SpanEvent, SpanRecord
+from spanwitness.model import SpanEvent
 from spanwitness.semconv import gen_ai, spanwitness
 
 if TYPE_CHECKING:
@@ -309,16 +314,8 @@ class Handle:
             message = encode_error(exception_text(error), policy)
             if is_error:
                 self.mark("error", message or kind)
-            if self.is_recording and not self._has_exception(kind):
+            if self.is_recording and not has_exception(self.otel, kind):
                 self.event(_EXCEPTION, exception_event(error, kind, message, policy))
-
-    def _has_exception(self, kind: str) -> bool:
-        for event in getattr(self.otel, "events", ()):
-            if event.name == _EXCEPTION:
-                recorded = str((event.attributes or {}).get("exception.type", ""))
-                if recorded.rpartition(".")[2] == kind.rpartition(".")[2]:
-                    return True
-        return False
 
     def mark(self, status: StatusWord, description: str = "") -> None:
         """Set the status; the description must have been redacted."""
@@ -358,7 +355,7 @@ class Handle:
         elif state is not None and not state.is_recording:
             if attributes:
                 self.attributes.update(attributes)
-            self._keep_record(state, self.now_ns() if end_ns is None else end_ns)
+            state.keep(record_of(self, state, self.now_ns() if end_ns is None else end_ns))
 
     def finish(self) -> None:
         """End a recording span whose last attributes are written; inside a guard. See `end`."""
@@ -369,22 +366,6 @@ class Handle:
         if self.state is not None:
             next(self.state.end_counter)
         self.otel.end(self.start_ns + monotonic_ns() - self.start_mono)  # type: ignore[union-attr]
-
-    def _keep_record(self, state: RunState, end_ns: int) -> None:
-        state.keep(
-            SpanRecord(
-                trace_id=state.trace_id,
-                span_id=self.span_id,
-                parent_span_id=f"{self.parent_id:016x}" if self.parent_id else None,
-                name=self.name,
-                start_ns=self.start_ns,
-                end_ns=end_ns,
-                status=self.status,
-                attributes=dict(self.attributes),
-                events=self.events,
-                scope=SCOPE,
-            ),
-        )
 
     def _end_late(self, attributes: Attributes) -> None:
         """Somebody else ended the span early: say beside it how its work really ended."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from spanwitness.capture import defaults, spans, withheld
+from spanwitness.capture import defaults, spans, tool_wrappers, withheld
 from spanwitness.capture.board import SMALL, OpenCall
 from spanwitness.capture.content import (
     Encoded,
@@ -53,7 +53,6 @@ __all__ = ["Effect", "Phase", "ToolOptions", "ToolSpan", "TracedTool"]
 Effect: TypeAlias = Literal["read", "write"]
 Phase: TypeAlias = Literal["before_submit", "after_submit"]
 
-_MAX_ITEMS: Final = 10_000
 _ERROR_CHARS: Final = 512
 _TOOL_ERROR: Final = "tool_error"
 _begin_guard = guard("capture.tool.begin")
@@ -117,6 +116,14 @@ class TracedTool:
             start[own.TOOL_SERVER] = options.server
         self.start = spans.cleaned(start)
 
+    def around_function(self, function: Callable[..., Any], _: object) -> Callable[..., Any]:
+        """Wrap a plain function."""
+        return tool_wrappers.around_function(self, function)
+
+    def around_generator(self, function: Callable[..., Any], _: object) -> Callable[..., Any]:
+        """Wrap a generator function."""
+        return tool_wrappers.around_generator(self, function)
+
     def begin(  # noqa: C901, PLR0912, PLR0915  the hot path: each call of a function costs a percent
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> Call | None:
@@ -127,24 +134,7 @@ class TracedTool:
         """
         state = get_current()
         if state is not None and not state.is_recording:
-            call = StructuralCall()
-            call.tool = self
-            call.state = state
-            call.seq = next(state.seq_counter)
-            call.span_id = span_id = next_id()
-            call.parent_id = call.before_id = structural_parent.get()
-            structural_parent.set(span_id)
-            board = state.board
-            if explicit_call() or self.cache_info is not None or board.peeks:
-                self._look_before(call, state, args, kwargs)
-            elif self.name in board.unclaimed and (claim := board.claim_only(self.name)):
-                call.claim = claim
-            elif self.name in board.unclaimed:
-                self._look_before(call, state, args, kwargs)
-            if state.parent or state.phases or self.options.phase:
-                self._keep_phase(call, state)
-            call.start_mono = monotonic_ns()
-            return call
+            return self._begin_structural(state, args, kwargs)
         span: ToolSpan | None = None
         try:
             skip = self._skip
@@ -199,17 +189,33 @@ class TracedTool:
             self._keep_phase(span, state)
         return span
 
-    def _look_before(
-        self,
-        call: StructuralCall,
-        state: RunState,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-    ) -> None:
-        with _begin_guard:
-            call.claim = self._claim(state, self._bind.given(args, kwargs))
-            if self.cache_info is not None:
+    def _begin_structural(
+        self, state: RunState, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> StructuralCall:
+        before = structural_parent.get()
+        seq = next(state.seq_counter)
+        call = StructuralCall(self, state, seq, next_id(), before, monotonic_ns())
+        structural_parent.set(call.span_id)
+        if explicit_call() or state.board.peeks or self.name in state.board.unclaimed:
+            call.claim = self.claim_unsampled(state, args, kwargs)
+        if self.cache_info is not None:
+            with _begin_guard:
                 call.cache_before = self.cache_info()
+        if state.parent or state.phases or self.options.phase:
+            self._keep_phase(call, state)
+        return call
+
+    def claim_unsampled(
+        self, state: RunState, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> CallClaim:
+        """Claim a call; arguments are compared only where there are several, and never written."""
+        claim: CallClaim | None = None
+        with _begin_guard:
+            if explicit_call() is None and not state.board.peeks:
+                claim = state.board.claim_only(self.name)
+            if claim is None:
+                claim = self._claim(state, self._bind.given(args, kwargs))
+        return claim or NO_CLAIM
 
     def _claim(self, state: RunState | None, given: dict[str, object]) -> CallClaim:
         explicit = explicit_call()
@@ -268,16 +274,14 @@ class ToolSpan(spans.Handle):
 
     def resume(self) -> None:
         """Become current again."""
-        with _begin_guard:
-            if self.context is not None:
-                self.before = get_context()
-                attach(self.context)
+        if self.context is not None:
+            self.before = get_context()
+            attach(self.context)
 
     def pause(self) -> None:
         """Stop being current."""
-        with _end_guard:
-            if self.before is not None and get_context() is self.context:
-                attach(self.before)
+        if self.before is not None and get_context() is self.context:
+            attach(self.before)
 
     def returned(self, value: object) -> None:
         """Stop being current, record the result and end."""
@@ -355,10 +359,11 @@ class ToolSpan(spans.Handle):
         self.n_items += 1
         if self.policy is None:
             return
-        if self.items is None:
-            self.items = []
-        if len(self.items) < _MAX_ITEMS:
-            self.items.append(item)
+        items = self.items
+        if items is None:
+            self.items = [item]
+        elif len(items) < tool_wrappers.MAX_ITEMS:
+            items.append(item)
 
     def exhausted(self, value: object) -> None:
         """Record what the generator gave: its items, or its return value when it gave none."""

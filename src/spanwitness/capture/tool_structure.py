@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spanwitness.capture.content import clean
 from spanwitness.capture.context import NO_CLAIM, CallClaim
@@ -24,26 +24,38 @@ if TYPE_CHECKING:
     from spanwitness.model.span import AttributeValue
 
 _guard = guard("capture.tool.structure")
+Note: TypeAlias = "tuple[Any, TracedTool, int, int, int, int, int, CallClaim]"
+"""`record_of`, tool, sequence number, span id, parent id, start, end, claim."""
 
 
 class StructuralCall:
     """One call; called with the run's state it becomes its `SpanRecord`."""
 
-    tool: TracedTool
-    state: RunState
-    seq: int
-    span_id: int
-    parent_id: int
-    before_id: int
-    """What was current when it last became current."""
-    start_mono: int
-    end_mono: int
     outcome: str = "value"
-    claim: CallClaim = NO_CLAIM
     cache_before: Any = None
     is_cached: bool = False
     n_items: int = 0
+    end_mono: int = 0
     extra: dict[str, AttributeValue] | None = None
+
+    def __init__(
+        self,
+        tool: TracedTool,
+        state: RunState,
+        seq: int,
+        span_id: int,
+        parent_id: int,
+        start_mono: int,
+        claim: CallClaim = NO_CLAIM,
+    ) -> None:
+        self.tool = tool
+        self.state = state
+        self.seq = seq
+        self.span_id = span_id
+        self.parent_id = parent_id
+        self.before_id = parent_id  # what was current when it last became current
+        self.start_mono = start_mono
+        self.claim = claim
 
     def returned(self, value: object) -> None:
         """Note the outcome and end."""
@@ -102,25 +114,46 @@ class StructuralCall:
 
     def __call__(self, state: RunState) -> SpanRecord:
         """Make the record."""
-        attributes: dict[str, object] = {
-            **self.tool.start,
-            own.SEQ: self.seq,
-            own.RUN_ID: state.run_id,
-            own.TOOL_OUTCOME: self.outcome,
-            **(self.extra or {}),
-        }
-        if self.claim.link != "none":
-            attributes[own.TOOL_LINK] = self.claim.link
-        if self.claim.call_id is not None:
-            attributes[gen_ai.TOOL_CALL_ID] = self.claim.call_id
-        return SpanRecord(
-            trace_id=state.trace_id,
-            span_id=f"{self.span_id:016x}",
-            parent_span_id=f"{self.parent_id:016x}" if self.parent_id else None,
-            name=self.tool.span_name,
-            start_ns=state.anchor_ns + self.start_mono,
-            end_ns=state.anchor_ns + self.end_mono,
-            status="error" if self.outcome in ("error", "cancelled") else "unset",
-            attributes=attributes,
-            scope=SCOPE,
+        note = (
+            record_of,
+            self.tool,
+            self.seq,
+            self.span_id,
+            self.parent_id,
+            self.start_mono,
+            self.end_mono,
+            self.claim,
         )
+        return record_of(note, state, self.outcome, self.extra)
+
+
+def record_of(
+    note: Note,
+    state: RunState,
+    outcome: str = "value",
+    extra: Mapping[str, AttributeValue] | None = None,
+) -> SpanRecord:
+    """Make the record of a call that was noted as a tuple, which costs a fifth of an object."""
+    _, tool, seq, span_id, parent_id, start_mono, end_mono, claim = note
+    attributes: dict[str, object] = {
+        **tool.start,
+        own.SEQ: seq,
+        own.RUN_ID: state.run_id,
+        own.TOOL_OUTCOME: outcome,
+        **(extra or {}),
+    }
+    if claim.link != "none":
+        attributes[own.TOOL_LINK] = claim.link
+    if claim.call_id is not None:
+        attributes[gen_ai.TOOL_CALL_ID] = claim.call_id
+    return SpanRecord(
+        trace_id=state.trace_id,
+        span_id=f"{span_id:016x}",
+        parent_span_id=f"{parent_id:016x}" if parent_id else None,
+        name=tool.span_name,
+        start_ns=state.anchor_ns + start_mono,
+        end_ns=state.anchor_ns + end_mono,
+        status="error" if outcome in ("error", "cancelled") else "unset",
+        attributes=attributes,
+        scope=SCOPE,
+    )

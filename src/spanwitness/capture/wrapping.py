@@ -182,18 +182,20 @@ def _wrap_function(
     body: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Return a wrapper of the function's own kind; `body` is called in its stead."""
+    # A tool has wrappers of its own for two kinds.
+    owner = getattr(begin, "__self__", None)
     if inspect.isasyncgenfunction(function):
         kind = _async_generator
     elif inspect.iscoroutinefunction(function):
         kind = _coroutine
     elif inspect.isgeneratorfunction(function):
-        kind = _generator
+        kind = getattr(owner, "around_generator", _generator)
     else:
-        kind = _plain
+        kind = getattr(owner, "around_function", _plain)
     wrapper: Any = kind(body or function, begin)
     functools.update_wrapper(wrapper, function)
     wrapper.__spanwitness__ = decorator
-    offered_name = getattr(getattr(begin, "__self__", None), "name", None)
+    offered_name = getattr(owner, "name", None)
     if offered_name is not None:
         wrapper.__spanwitness_name__ = offered_name
     # For those who ask without following `__wrapped__`, such as `inspect.getfullargspec`.
@@ -241,57 +243,6 @@ def _coroutine(function: Callable[..., Awaitable[Any]], begin: Begin) -> Callabl
     return wrapper
 
 
-class _Steps:
-    """A generator, driven by `yield from`: the span is current while a step runs, never between."""
-
-    __slots__ = ("_call", "_generator", "_is_paused")
-
-    def __init__(self, generator: Generator[Any, Any, Any], call: Call) -> None:
-        self._generator = generator
-        self._call = call
-        self._is_paused = False
-
-    def __iter__(self) -> _Steps:
-        return self
-
-    def __next__(self) -> object:
-        return self._step(self._generator.__next__)
-
-    def send(self, value: object) -> object:
-        return self._step(self._generator.send, value)
-
-    def throw(self, *error: Any) -> object:  # noqa: ANN401  as generators have it
-        return self._step(self._generator.throw, *error)
-
-    def close(self) -> None:
-        call = self._call
-        if self._is_paused:
-            call.resume()
-        try:
-            self._generator.close()
-        except BaseException as error:
-            call.raised(error)
-            raise
-        call.closed()
-
-    def _step(self, advance: Callable[..., object], *values: object) -> object:
-        call = self._call
-        if self._is_paused:
-            call.resume()
-        try:
-            item = advance(*values)
-        except StopIteration as stop:
-            call.exhausted(stop.value)
-            raise
-        except BaseException as error:
-            call.raised(error)
-            raise
-        call.pause()
-        self._is_paused = True
-        call.yielded(item)
-        return item
-
-
 def _generator(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
     def wrapper(*args: object, **kwargs: object) -> Generator[Any, Any, Any]:
         call = begin(args, kwargs) if spans.is_on else None
@@ -302,9 +253,48 @@ def _generator(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]
         except BaseException as error:
             call.raised(error)
             raise
-        return (yield from _Steps(generator, call))
+        return (yield from steps(generator, call))
 
     return wrapper
+
+
+def steps(generator: Generator[Any, Any, Any], call: Call) -> Generator[Any, Any, Any]:
+    """Do what `yield from` does; the call is current while a step runs, never between."""
+    send = advance = generator.send
+    given: Any = None
+    while True:
+        try:
+            item = advance(given)
+        except StopIteration as stop:
+            call.exhausted(stop.value)
+            return stop.value
+        except BaseException as error:
+            given = None  # it may be this very error: no cycle with its traceback
+            call.raised(error)
+            raise
+        call.pause()
+        call.yielded(item)
+        try:
+            given = yield item
+        except GeneratorExit:
+            close_steps(generator, call)
+            raise
+        except BaseException as error:  # noqa: BLE001  handed to the generator, as asked
+            advance, given = generator.throw, error
+        else:
+            advance = send
+        call.resume()
+
+
+def close_steps(generator: Generator[Any, Any, Any], call: Call) -> None:
+    """Close a generator and end its call."""
+    call.resume()
+    try:
+        generator.close()
+    except BaseException as error:
+        call.raised(error)
+        raise
+    call.closed()
 
 
 def _async_generator(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
