@@ -329,3 +329,28 @@ def test_a_healthy_run_reads_the_same_with_other_spans_around_it() -> None:
     (run,) = build_runs(healthy())
     (wrapped,) = build_runs([*healthy(), span("db", "t1")])
     assert (wrapped.chats, wrapped.tools) == (run.chats, run.tools)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_an_answer_that_was_cut_to_a_size_cap_is_not_taken_for_the_whole_answer(is_cut):
+    texts = {"spanwitness.run.output": "It is 250 mA", "spanwitness.run.input": "Limit?"}
+    answer = {
+        "spanwitness.submission.answer": "250",
+        "spanwitness.submission.claims": '[{"value": 250}]',
+    }
+    submit = {"spanwitness.step.kind": "submit", **answer}
+    root = own_root(2)
+    root.attributes.update(texts)
+    if is_cut:
+        root.attributes["spanwitness.truncated"] = tuple(texts)
+        submit["spanwitness.truncated"] = tuple(answer)
+    (run,) = build_runs([root, own("s1", "root", 2, submit)])
+    assert run.is_complete
+    submitted = run.submission
+    if is_cut:
+        assert (run.final_text, run.input_text) == (None, None)
+        assert (submitted.has_answer, submitted.answer, submitted.claims) == (False, None, None)
+    else:
+        assert (run.final_text, run.input_text) == ("It is 250 mA", "Limit?")
+        assert (submitted.has_answer, submitted.answer) == (True, 250)
+        assert [claim.value for claim in submitted.claims] == [250]

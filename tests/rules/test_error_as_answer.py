@@ -72,3 +72,12 @@ def test_other_answers_are_not_told(of):
 @pytest.mark.parametrize(("of", "word"), OTHERWISE.values(), ids=OTHERWISE)
 def test_what_the_trace_cannot_show_is_not_judged(of, word):
     assert judge("error_as_answer", of).verdict == word
+
+
+def test_an_error_text_that_was_cut_to_a_size_cap_is_not_compared():
+    of = post(
+        "API request failed: channel not found",
+        error="API request fail",
+        fields={"is_truncated": True},
+    )
+    assert judge("error_as_answer", of).verdict == "not_assessed"

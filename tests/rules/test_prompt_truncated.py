@@ -73,3 +73,9 @@ def test_what_is_not_recorded_is_not_assessed(one: Run) -> None:
 
 def test_small_talk_without_usage_has_nothing_to_judge() -> None:
     assert prompt_truncated.check(Facts(run(chat("x")))).word == "not_applicable"
+
+
+def test_text_that_was_cut_to_a_size_cap_does_not_show_how_long_it_was() -> None:
+    short = asked(2051, user("The beginning of a long text"), is_truncated=True)
+    assert prompt_truncated.check(Facts(short)).word == "not_assessed"
+    assert prompt_truncated.check(Facts(asked(2051, is_truncated=True))).word == "violated"

@@ -99,3 +99,28 @@ def test_retries_polling_and_paging_are_not_told(of):
 @pytest.mark.parametrize(("of", "word"), OTHERWISE.values(), ids=OTHERWISE)
 def test_what_the_trace_cannot_show_is_not_judged(of, word):
     assert judge("repeated_call", of).verdict == word
+
+
+def cut(digest, number):
+    """A call whose arguments and result begin alike and were cut to a size cap."""
+    fields = {"is_truncated": True, "arguments_digest": digest, "result_digest": digest}
+    return tool("search", id=str(number), gives="the same beginning", query="q", fields=fields)
+
+
+@pytest.mark.parametrize(("digests", "word"), [("abc", "holds"), ("aaa", "violated")])
+def test_texts_that_were_cut_are_compared_by_their_digests(digests, word):
+    items = []
+    for number, digest in enumerate(digests):
+        items += [chat(calls=[call("search", id=str(number), query="q")]), cut(digest, number)]
+    assert judge("repeated_call", run(*items, chat("Found."))).verdict == word
+
+
+def test_results_that_were_cut_without_a_digest_are_not_compared():
+    items = []
+    for number in range(3):
+        fields = {"is_truncated": True}
+        items += [
+            chat(calls=[call("search", id=str(number), query="q")]),
+            tool("search", id=str(number), gives="the same", query="q", fields=fields),
+        ]
+    assert judge("repeated_call", run(*items, chat("Found."))).verdict == "not_assessed"

@@ -13,7 +13,7 @@ from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from spanwitness.model import SpanRecord
 
@@ -59,7 +59,8 @@ def read_step(span: SpanRecord, seq: int | None) -> Step:
 def read_submission(span: SpanRecord, seq: int | None, root: SpanRecord | None) -> Submission:
     """Read the frozen answer from its submit step, and its last digest from the root."""
     get = span.attributes.get
-    answer = get(own.SUBMISSION_ANSWER)
+    cut = texts(get(own.TRUNCATED)) or ()
+    answer = None if own.SUBMISSION_ANSWER in cut else get(own.SUBMISSION_ANSWER)
     final = None if root is None else text(root.attributes.get(own.SUBMISSION_FINAL_DIGEST))
     return Submission(
         span_id=span.span_id,
@@ -69,7 +70,7 @@ def read_submission(span: SpanRecord, seq: int | None, root: SpanRecord | None) 
         final_digest=final,
         answer=decoded(answer),
         has_answer=answer is not None,
-        claims=_claims(get(own.SUBMISSION_CLAIMS)),
+        claims=None if own.SUBMISSION_CLAIMS in cut else _claims(get(own.SUBMISSION_CLAIMS)),
     )
 
 
@@ -89,6 +90,12 @@ def plain_text(value: object) -> str | None:
         return None
     inner = decoded(value)
     return inner if isinstance(inner, str) else value
+
+
+def _whole_text(attributes: Mapping[str, object], key: str) -> str | None:
+    """Return a text, unless it was cut to a size cap: absence from a part proves nothing."""
+    is_cut = own.TRUNCATED in attributes and key in (texts(attributes[own.TRUNCATED]) or ())
+    return None if is_cut else plain_text(attributes.get(key))
 
 
 def root_facts(spans: Iterable[SpanRecord]) -> dict[str, Any]:
@@ -122,9 +129,9 @@ def _facts_of(span: SpanRecord) -> dict[str, object]:
             "tags": texts(get(own.TAGS)),
             "configured": texts(get(own.TOOLS_CONFIGURED)),
             "stack": text(get(own.STACK)),
-            "final_text": plain_text(get(own.RUN_OUTPUT)),
+            "final_text": _whole_text(attributes, own.RUN_OUTPUT),
             "has_final": flag(get(own.HAS_OUTPUT)),
-            "input_text": plain_text(get(own.RUN_INPUT)),
+            "input_text": _whole_text(attributes, own.RUN_INPUT),
             "is_cancelled": flag(get(own.CANCELLED)),
             "max_turns": integer(get(own.MAX_TURNS)),
             "turns": integer(get(own.TURNS)),

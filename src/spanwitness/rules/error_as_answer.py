@@ -41,7 +41,7 @@ def error_as_answer(facts: Facts) -> Outcome:
         if _is_same_digest(facts, execution):
             return _violated(execution)
         texts = set(_texts(execution))
-        unknown |= not texts
+        unknown |= not texts or (execution.call is not None and execution.call.is_truncated)
         if not texts.isdisjoint(answers):
             return _violated(execution)
     if facts.run.has_final is False:

@@ -354,6 +354,8 @@ def _answer_text(facts: Facts) -> str | None:
         return run.final_text
     for chat in reversed(facts.replies):
         texts = reply_texts(chat)
+        if texts is None:
+            return None
         if texts:
             return "\n".join(texts)
         for call in chat.requested or ():

@@ -31,7 +31,8 @@ def prompt_truncated(facts: Facts) -> Outcome:
         request, spaces collapsed, has more than 10 bytes for each prompt token that the server
         reports.
     Needs: Reported input tokens, cached ones included, and the messages of the request.
-    Not assessed when: A large request (8 kB or more) lacks one of them.
+    Not assessed when: A large request (8 kB or more) lacks one of them, or its recorded text was
+        cut.
     Can be wrong: A prompt cut by less than about half is not seen. Long runs of one repeated
         character may pack tighter than ordinary text. A server may report the tokens of something
         else.
@@ -53,7 +54,6 @@ def prompt_truncated(facts: Facts) -> Outcome:
         if chat.input_messages is None:
             unknown = unknown or size is not None
             continue
-        looked = True
         enough = max(tokens * _BYTES_A_TOKEN, _MIN_BYTES - 1)
         n_bytes = _text_bytes(chat, enough=enough)
         if n_bytes > enough:
@@ -63,8 +63,10 @@ def prompt_truncated(facts: Facts) -> Outcome:
                 span_ids=(chat.span_id,),
                 evidence={"input_tokens": tokens, "text_bytes_at_least": n_bytes},
             )
+        # Text that was cut to a size cap may go on for any length.
+        unknown, looked = unknown or chat.is_truncated, True
     if unknown:
-        return not_assessed("A large request lacks its reported tokens or its messages.")
+        return not_assessed("A large request lacks its reported tokens or its whole text.")
     return facts.nothing_found if looked else NOT_APPLICABLE
 
 

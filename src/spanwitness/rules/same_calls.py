@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 def arguments_key(execution: Execution) -> str | None:
     """Return what identifies tool and arguments; `None` when the arguments are not known."""
+    call = execution.call
+    if call is not None and call.arguments_digest is not None:
+        return f"{execution.tool} #{call.arguments_digest}"  # where it stands, the text may be cut
     if execution.arguments is not None:
         return f"{execution.tool} {_canonical(execution.arguments)}"
-    if execution.call is not None and execution.call.arguments_digest is not None:
-        return f"{execution.tool} #{execution.call.arguments_digest}"
     return None
 
 
@@ -48,6 +49,8 @@ def _surely_differ(left: object, right: object) -> bool:
 def knows_result(execution: Execution) -> bool:
     """Say whether the result is known, or a digest of it."""
     call = execution.call
+    if execution.call is not None and execution.call.is_truncated:
+        return execution.call.result_digest is not None
     return (
         execution.has_result
         or execution.outcome == "empty"
@@ -57,13 +60,13 @@ def knows_result(execution: Execution) -> bool:
 
 def result_key(execution: Execution) -> str | None:
     """Return what identifies the result; `None` when it is not known."""
+    call = execution.call
+    if call is not None and call.result_digest is not None:
+        return f"#{call.result_digest}"  # where it stands, the text may be cut
     if execution.has_result:
-        return _canonical(execution.result)
-    if execution.outcome == "empty":
-        return "empty"
-    if execution.call is not None and execution.call.result_digest is not None:
-        return f"#{execution.call.result_digest}"
-    return None
+        is_cut = call is not None and call.is_truncated
+        return None if is_cut else _canonical(execution.result)
+    return "empty" if execution.outcome == "empty" else None
 
 
 def _canonical(value: object) -> str:
