@@ -2,8 +2,8 @@
 
 A traced program must behave as if we were not there, and a trace that we failed to watch must never
 read as clean. So every block that runs on the caller's path stands inside `guard(site)`; what it
-raises is counted, the count travels with the run (`spanwitness.internal_errors`), and the first fault
-of each site is logged with its traceback.
+raises is counted, the count travels with the run (`spanwitness.internal_errors`), and the first
+fault of each site is logged: its type and its place, never its text.
 """
 
 from __future__ import annotations

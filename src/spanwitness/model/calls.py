@@ -74,7 +74,8 @@ class ToolRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Decoded JSON, the raw string when not JSON, `None` when not recorded."""
     side: Side = "client"
     source: Literal["structured", "text", "reasoning"] = "structured"
-    """`structured` for a call that the wire format carries as one; else where it came out as text."""
+    """`structured` for a call that the wire format carries as one; else where it came out as
+    text."""
 
 
 DeliveryState: TypeAlias = Literal["whole", "altered", "unknown"]
@@ -139,7 +140,8 @@ class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
     delivered: tuple[Delivery, ...] | None = None
     """Results that stood in this request, history included; `None` = not recorded."""
     reasoning_lost: int | None = None
-    """Signed reasoning parts of earlier replies missing from this history; `None` = not looked at."""
+    """Signed reasoning parts of earlier replies missing from this history; `None` = not looked
+    at."""
 
     output_messages: Sequence[Message] | None = None
     """The reply; `None` = content off or not recorded."""
@@ -152,7 +154,8 @@ class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_chars: int | None = None
     has_refusal: bool = False
     is_schema_satisfied: bool | None = None
-    """Whether the reply satisfies the schema on its request; `None` = no schema or not looked at."""
+    """Whether the reply satisfies the schema on its request; `None` = no schema, or not looked
+    at."""
     n_values: int | None = None
     """Values (numbers, dates, quotations, page and source references) that the reply states;
     `None` = not counted."""
@@ -195,7 +198,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     outcome: OutcomeWord = "unknown"
     error_type: str | None = None
     error_text_digest: str | None = None
-    """Digest of the error text, so that an answer equal to it can be recognised with content off."""
+    """Digest of the error text, so that an answer equal to it is recognised with content off."""
     arguments: object = None
     """Decoded; `None` = not recorded."""
     arguments_digest: str | None = None
@@ -235,7 +238,8 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str | None = None
     side: Side = "client"
     how: Literal["span", "provider", "messages", "cache"]
-    """A tool span saw it; the provider did it; a later request carries its result; a cache gave it."""
+    """A tool span saw it; the provider did it; a later request carries its result; a cache gave
+    it."""
     outcome: OutcomeWord = "unknown"
     effect: Literal["read", "write"] | None = None
     order: int = 0

@@ -1,4 +1,4 @@
-"""Short digests: equal text gives equal digests; an optional key keeps guessable values unguessable."""
+"""Short digests: equal texts have equal ones; a key keeps values unguessable that are not."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ YesNoUnknown: TypeAlias = Literal["yes", "no", "unknown"]
 
 
 class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of one tool; a tool that was offered and never called has a row without a call id."""
+    """One call of one tool; a tool that was offered and never called has one without a call id."""
 
     tool: str
     call_id: str | None = None

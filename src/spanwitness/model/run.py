@@ -85,8 +85,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One agent run, from whatever dialect, in one order.
 
-    `chats`, `tools`, `steps` and `discoveries` include those of sub-agents (child runs), whose calls
-    count for the parent, and are sorted by sequence number, else by start time and span id.
+    `chats`, `tools`, `steps` and `discoveries` include those of sub-agents (child runs), whose
+    calls count for the parent, and are sorted by sequence number, else by start time and span id.
     """
 
     run_id: str
@@ -131,5 +131,5 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     content: Literal["on", "off", "digests", "unknown"] = "unknown"
     is_complete: bool = True
     incomplete_reasons: tuple[str, ...] = ()
-    """Why absence proves nothing: `spans_missing`, `spans_lost`, `unsampled_spans`, `unseen_traffic`,
-    `internal_error`, `open_spans`, `root_missing`, ..."""
+    """Why absence proves nothing: `spans_missing`, `spans_lost`, `unsampled_spans`,
+    `unseen_traffic`, `internal_error`, `open_spans`, `root_missing`, ..."""

@@ -10,7 +10,7 @@ import msgspec
 AttributeValue: TypeAlias = (
     str | bool | int | float | Sequence[str] | Sequence[bool] | Sequence[int] | Sequence[float]
 )
-"""What an attribute may hold. Readers of foreign spans may also leave dicts and lists of anything."""
+"""What an attribute may hold. Readers of foreign spans may also leave dicts and mixed lists."""
 
 StatusWord: TypeAlias = Literal["unset", "ok", "error"]
 
