@@ -2,7 +2,8 @@
 
 The file is read, made into runs and judged by every rule through the same code as `spanwitness
 check`; printing is left out. Beside it, in the same process and turn by turn: `orjson.loads` of
-every line of the same file. CPU of the whole process (the reader uses no threads).
+every line of the same file, with nothing else imported: a larger heap makes the garbage collector
+slow down orjson's many objects, not ours. CPU of the whole process (the reader uses no threads).
 
 The peers judge a tenth of it, in the same turns: tracelint 0.14 holds the whole file in memory and
 grows with it. What a peer cannot read as it stands is converted outside the timed part:
