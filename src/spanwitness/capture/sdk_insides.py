@@ -13,16 +13,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import context as otel_context
 from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.context import Context
 from opentelemetry.trace import SpanContext
 from opentelemetry.trace.propagation import _SPAN_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanKind, Tracer
 
-__all__ = ["attach", "bare_type", "forget", "get_context", "held_attributes", "start_child"]
+__all__ = [
+    "attach",
+    "bare_type",
+    "forget",
+    "get_context",
+    "held_attributes",
+    "start_child",
+    "with_span",
+]
 
 _MANY: Final = 64
 _SAMPLERS: Final = "opentelemetry.sdk.trace.sampling"
@@ -147,6 +155,11 @@ _TAKEN_FLAGS: Final = (1, 3)
 """Sampled; sampled, with a random trace id. With others `start_child` lets the SDK decide."""
 _taken: object = None
 """The SDK's word for: recorded and sampled."""
+
+
+def with_span(parent: Context, otel: Span) -> Context:
+    """Return a context in which a span is current; `set_span_in_context` with one copy less."""
+    return Context({**parent, _SPAN_KEY: otel})
 
 
 def forget() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 
-from spanwitness.capture import open_spans
+from spanwitness.capture import open_spans, sdk_insides
 from spanwitness.capture.content import clean, exception_text
 from spanwitness.capture.error_text import encode_error
 from spanwitness.capture.open_spans import (
@@ -28,14 +28,7 @@ from spanwitness.capture.open_spans import (
 )
 from spanwitness.capture.plain import type_name
 from spanwitness.capture.process_start import warn_if_not_started
-from spanwitness.capture.sdk_insides import (
-    attach,
-    bare_type,
-    forget,
-    get_context,
-    held_attributes,
-    start_child,
-)
+from spanwitness.capture.sdk_insides import attach, bare_type, get_context, start_child, with_span
 from spanwitness.capture.span_attributes import (
     cleaned,
     exception_event,
@@ -87,15 +80,15 @@ is_on = True
 """False: the decorators call straight through."""
 
 _provider: TracerProvider | None = None
-_tracer: Tracer | None = None
+tracer_in_use: Tracer | None = None
 
 
 def use_provider(provider: TracerProvider | None) -> None:
     """Make spans with this provider; `None` = with the global one, looked up at the next span."""
-    global _provider, _tracer  # noqa: PLW0603
+    global _provider, tracer_in_use  # noqa: PLW0603
     _provider = provider
-    _tracer = None
-    forget()
+    tracer_in_use = None
+    sdk_insides.forget()
 
 
 def provider() -> TracerProvider | None:
@@ -117,13 +110,13 @@ def attribute_limit() -> int | None:
 
 
 def _resolve() -> Tracer:
-    global _tracer  # noqa: PLW0603
+    global tracer_in_use  # noqa: PLW0603
     if _provider is None:
         warn_if_not_started()
-        _tracer = otel_trace.get_tracer(SCOPE)
+        tracer_in_use = otel_trace.get_tracer(SCOPE)
     else:
-        _tracer = _provider.get_tracer(SCOPE)
-    return _tracer
+        tracer_in_use = _provider.get_tracer(SCOPE)
+    return tracer_in_use
 
 
 class Handle:
@@ -188,7 +181,7 @@ class Handle:
         if parent is None:
             parent = get_context()
         try:
-            tracer = _tracer or _resolve()
+            tracer = tracer_in_use or _resolve()
             bare = bare_type(tracer)
             if bare is not None and not _CLEAN.issuperset(map(type, self.attributes.values())):
                 bare = None
@@ -197,25 +190,35 @@ class Handle:
                 otel = start_child(tracer, name, kind, parent, self.start_ns)
             else:
                 otel = tracer.start_span(name, parent, kind, early, None, self.start_ns)
-            self.otel = otel
             self.before = parent
             if type(otel) is bare:
+                self.otel = otel
                 self.is_recording = True
                 self.held = held = otel._attributes._dict  # type: ignore[attr-defined]  # noqa: SLF001
                 held.update(self.attributes)
-                self.context = otel_trace.set_span_in_context(otel, parent)
-            elif otel.is_recording():
-                if early is None:
-                    otel.set_attributes(self.attributes)
-                self.is_recording = True
-                self.held = held_attributes(otel)
-                self.context = otel_trace.set_span_in_context(otel, parent)
-            elif otel.get_span_context().is_valid:
-                self.context = otel_trace.set_span_in_context(otel, parent)
+                self.context = with_span(parent, otel)
+            else:
+                self.take_over(otel, parent, is_bare=early is None)
         finally:
-            if not self.is_recording and state is not None and state.span is not None:
-                state.mark_incomplete("spans_lost" if self.otel is None else "unsampled_spans")
+            self.tell_if_unrecorded()
         return first
+
+    def take_over(self, otel: Span, parent: Context, *, is_bare: bool = True) -> None:
+        """Take an OTel span that was started; `is_bare`: it still lacks its attributes."""
+        self.otel = otel
+        if otel.is_recording():
+            self.is_recording = True
+            if is_bare:
+                otel.set_attributes(self.attributes)
+            self.held = sdk_insides.held_attributes(otel)
+        if self.is_recording or otel.get_span_context().is_valid:
+            self.context = with_span(parent, otel)
+
+    def tell_if_unrecorded(self) -> None:
+        """Tell the run of a span that nobody records."""
+        state = self.state
+        if not self.is_recording and state is not None and state.span is not None:
+            state.mark_incomplete("spans_lost" if self.otel is None else "unsampled_spans")
 
     def make_structural(self) -> None:
         """Keep this span, which was not sampled, as a structural record (the root of its run)."""
@@ -357,22 +360,12 @@ class Handle:
                 self.attributes.update(attributes)
             state.keep(record_of(self, state, self.now_ns() if end_ns is None else end_ns))
 
-    def finish(self) -> None:
-        """End a recording span whose last attributes are written; inside a guard. See `end`."""
-        if self.is_ended or self.generation != open_spans.generation:
-            return
-        self.is_ended = True
-        open_handles.pop(id(self), None)
-        if self.state is not None:
-            next(self.state.end_counter)
-        self.otel.end(self.start_ns + monotonic_ns() - self.start_mono)  # type: ignore[union-attr]
-
     def _end_late(self, attributes: Attributes) -> None:
         """Somebody else ended the span early: say beside it how its work really ended."""
         if self.state is not None:
             self.state.mark_incomplete("span_ended_early")
         link = Link(self.otel.get_span_context())  # type: ignore[union-attr]
-        name, tracer = f"{self.name} (late end)", _tracer or _resolve()
+        name, tracer = f"{self.name} (late end)", tracer_in_use or _resolve()
         late = tracer.start_span(name, self.context, links=[link])
         late.set_attributes({**self.late, **attributes, spanwitness.LATE_END_OF: self.span_id})
         if self.status == "error":

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from spanwitness.capture import defaults, spans
 from spanwitness.capture.tool_call import tool_call
-from spanwitness.capture.tool_span import Effect, Phase, ToolOptions, ToolSpan
+from spanwitness.capture.tool_span import ToolSpan
+from spanwitness.capture.traced_tool import Effect, Phase, ToolOptions
 from spanwitness.capture.wrapping import wrap
 from spanwitness.errors import SettingsError
 

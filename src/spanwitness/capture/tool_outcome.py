@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from spanwitness.capture.content import Encoded
     from spanwitness.capture.spans import Attributes
-    from spanwitness.capture.tool_span import ToolSpan, TracedTool
+    from spanwitness.capture.tool_span import ToolSpan
+    from spanwitness.capture.traced_tool import TracedTool
 
 __all__ = ["ARGUMENTS", "RESULT", "Classified", "classify", "put"]
 

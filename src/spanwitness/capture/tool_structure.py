@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spanwitness.capture.context import RunState
-    from spanwitness.capture.tool_span import TracedTool
+    from spanwitness.capture.traced_tool import TracedTool
     from spanwitness.model.span import AttributeValue
 
 _guard = guard("capture.tool.structure")

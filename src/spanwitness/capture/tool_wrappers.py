@@ -21,7 +21,7 @@ from spanwitness.capture.wrapping import close_steps, steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from spanwitness.capture.tool_span import TracedTool
+    from spanwitness.capture.traced_tool import TracedTool
 
 __all__ = ["MAX_ITEMS", "around_function", "around_generator"]
 
