@@ -10,7 +10,7 @@ from spanwitness.capture import chat_attributes, withheld
 from spanwitness.capture.content import content_key, encode
 from spanwitness.capture.redact import redact_secrets
 from spanwitness.guard import guard
-from spanwitness.model import ToolResultPart
+from spanwitness.model import TextPart, ToolResultPart
 from spanwitness.model.digest import digest_text
 from spanwitness.normalize.json_schema import compile_schema
 from spanwitness.normalize.messages import encode_messages
@@ -139,8 +139,9 @@ def content_facts(
             is_satisfied = _satisfies(answer, form.schema, form.schema_digest)
             if is_satisfied is not None:
                 found[sw.SCHEMA_SATISFIED] = is_satisfied
-    # Whoever used a tool may state what it returned: only an answer without one is looked at.
-    if request.offered and not reply.requested and not has_calls and not _has_results(request):
+    # Whoever used a tool may state what it returned: only an answer that rests on nothing returned
+    # is looked at.
+    if request.offered and not reply.requested and not has_calls and not _has_evidence(request):
         with guard("capture.chat.values"):
             values = find_values(answer)
             found[sw.VALUES] = len(values)
@@ -150,8 +151,45 @@ def content_facts(
     return found
 
 
-def _has_results(request: WireRequest) -> bool:
-    return any([type(part) is ToolResultPart for m in request.messages for part in m.parts])  # noqa: C419
+_EMPTY_WORDS = frozenset({"", "None"})
+_MAX_EMPTY_CHARS = 200
+"""A longer result is taken to hold something."""
+
+
+def _has_evidence(request: WireRequest) -> bool:
+    """Say whether some tool result in the request holds anything."""
+    return any(
+        type(part) is ToolResultPart and not _is_empty(part)
+        for message in request.messages
+        for part in message.parts
+    )
+
+
+def _is_empty(result: ToolResultPart) -> bool:
+    return _holds_nothing(result.value) and all(
+        isinstance(part, TextPart) and _is_empty_text(part.text) for part in result.parts
+    )
+
+
+def _is_empty_text(text: str) -> bool:
+    text = text.strip()
+    if len(text) > _MAX_EMPTY_CHARS:
+        return False
+    if text in _EMPTY_WORDS:
+        return True
+    try:
+        return _holds_nothing(json.loads(text))
+    except ValueError:
+        return False
+
+
+def _holds_nothing(value: object) -> bool:
+    """Say whether a decoded value has no leaf but empty ones; 0 and False are values."""
+    if isinstance(value, dict):
+        return all(map(_holds_nothing, value.values()))
+    if isinstance(value, list):
+        return all(map(_holds_nothing, value))
+    return value is None or value == ""
 
 
 def _satisfies(answer: str, schema: dict[str, Any], digest: str | None) -> bool | None:
