@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.rules.offers import declared_in, index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import ODD_ARGUMENTS
 from spanwitness.rules.subjects import CHATS, OFFERS, REQUESTS
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @rule(
     "argument_not_in_schema", severity="warning", fault="reasoning",
-    needs=CHATS | OFFERS | REQUESTS,
+    needs=CHATS | OFFERS | REQUESTS, signs=ODD_ARGUMENTS,
 )  # fmt: skip
 def argument_not_in_schema(facts: Facts) -> Outcome:
     """A requested call carries an argument that the offered schema of its tool does not declare.

@@ -14,6 +14,7 @@ from spanwitness.rules.replies import (
     reply_texts,
 )
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import SILENCE
 from spanwitness.rules.subjects import CHATS
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from spanwitness.rules.rule import Outcome
 
 
-@rule("empty_output", severity="error", fault="harness", needs=CHATS)
+@rule("empty_output", severity="error", fault="harness", needs=CHATS, signs=SILENCE)
 def empty_output(facts: Facts) -> Outcome:
     """An empty reply was accepted as success.
 

@@ -90,12 +90,21 @@ class _Plan(msgspec.Struct, frozen=True, gc=False):
 @lru_cache(maxsize=1024)
 def _plan(subjects: int) -> _Plan:
     verdicts = [_verdict(rule, NOT_APPLICABLE) for rule in RULES]
-    asked = tuple(
-        (place, rule, _verdict(rule, HOLDS))
-        for place, rule in enumerate(RULES)
-        if rule.needs & subjects == rule.needs
-    )
-    return _Plan(verdicts, asked)
+    asked: list[tuple[int, Rule, Verdict]] = []
+    for place, rule in enumerate(RULES):
+        if rule.needs & subjects != rule.needs:
+            continue
+        holds = _verdict(rule, HOLDS)
+        if rule.signs and not rule.signs & subjects:
+            verdicts[place] = holds
+        else:
+            asked.append((place, rule, holds))
+    return _Plan(verdicts, tuple(asked))
+
+
+@lru_cache(maxsize=1024)
+def _unassessed(place: int, reason: str) -> Verdict:
+    return _verdict(RULES[place], Outcome(word="not_assessed", reason=reason))
 
 
 def _judge(facts: Facts) -> list[Verdict]:
@@ -111,6 +120,8 @@ def _judge(facts: Facts) -> list[Verdict]:
                 outcome = rule.check(facts)
                 if outcome is HOLDS:
                     verdicts[place] = holds
+                elif outcome.word == "not_assessed":
+                    verdicts[place] = _unassessed(place, outcome.reason)
                 elif outcome is not NOT_APPLICABLE:
                     verdicts[place] = _verdict(rule, outcome)
             is_done = True

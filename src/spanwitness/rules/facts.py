@@ -20,8 +20,9 @@ from spanwitness.rules.offers import Offers, index_of
 from spanwitness.rules.output_tools import schema_tools, terminal_tools
 from spanwitness.rules.replies import accepted_replies, reply_texts
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
+from spanwitness.rules.signs import ALL_SIGNS, signs_of
 from spanwitness.rules.stated import Stated, stated
-from spanwitness.rules.subjects import subjects_of
+from spanwitness.rules.subjects import ALL, subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,8 +96,12 @@ class Facts:
 
     @fact
     def subjects(self) -> int:
-        """Bits of what occurs in the run, or may; see `rules.subjects`."""
-        return subjects_of(self.run)
+        """Bits of what occurs in the run, or may, and of signs of trouble.
+
+        See `rules.subjects` and `rules.signs`; where the trace has a hole, all of them are set.
+        """
+        run = self.run
+        return subjects_of(run) | signs_of(run) if run.is_complete else ALL | ALL_SIGNS
 
     @fact
     def nothing_found(self) -> Outcome:

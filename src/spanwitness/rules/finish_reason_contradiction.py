@@ -13,6 +13,7 @@ from spanwitness.rules.replies import (
     has_visible,
 )
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import ODD_ENDS
 from spanwitness.rules.subjects import CHATS
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ _NO_CALL_ENDS = {"anthropic_messages": frozenset({"end_turn", "stop_sequence"})}
 habit (Gemini; OpenAI when the choice names a function; many compatible servers)."""
 
 
-@rule("finish_reason_contradiction", severity="warning", fault="harness", needs=CHATS)
+@rule(
+    "finish_reason_contradiction", severity="warning", fault="harness", needs=CHATS, signs=ODD_ENDS
+)
 def finish_reason_contradiction(facts: Facts) -> Outcome:
     """A finish reason and the content of its reply disagree, or the reason is one of failure.
 

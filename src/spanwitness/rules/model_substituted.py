@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.rules.model_names import compare
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import OTHER_MODELS
 from spanwitness.rules.subjects import CHATS
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from spanwitness.rules.rule import Outcome
 
 
-@rule("model_substituted", severity="error", fault="harness", needs=CHATS)
+@rule("model_substituted", severity="error", fault="harness", needs=CHATS, signs=OTHER_MODELS)
 def model_substituted(facts: Facts) -> Outcome:
     """The reply names a model of another family, generation, tier or size than the request.
 

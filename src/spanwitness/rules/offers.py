@@ -40,6 +40,8 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     """Those whose name says that they only give the answer or end the run."""
     write_names: frozenset[str]
     """Those whose name says that they change something."""
+    is_plain: bool
+    """No name stands twice, and every tool has a schema that is an object."""
     is_open: bool
     """More tools may be loaded on demand."""
 
@@ -71,6 +73,7 @@ def _index(tools: tuple[ToolDefinition, ...]) -> Offers:
         output_names=frozenset(tool.name for tool in tools if tool.side == "output"),
         terminal_names=frozenset(filter(tool_names.is_terminal, names)),
         write_names=frozenset(n for n in names if tool_names.effect_of(n) == "write"),
+        is_plain=len(names) == len(tools) and all(is_object(tool.parameters) for tool in tools),
         is_open=any(
             tool.is_deferred or "tool_search" in tool.name or "toolset" in tool.name
             for tool in tools
@@ -99,6 +102,19 @@ def declared_in(schema: Mapping[str, object]) -> frozenset[str] | None:
     if not _OPEN.isdisjoint(schema) or extra is True or isinstance(extra, dict):
         return None
     return frozenset(properties) if isinstance(properties, dict) else None
+
+
+def is_object(parameters: dict[str, object] | bool | None) -> bool:  # noqa: FBT001
+    """Say whether the root of a parameter schema is an object, as every server wants it."""
+    if parameters is None or isinstance(parameters, bool):
+        return False
+    kind = parameters.get("type", "object")
+    if isinstance(kind, list):
+        kind = "object" if "object" in kind else ""
+    if not isinstance(kind, str) or kind.lower() != "object":
+        return False
+    properties = parameters.get("properties")
+    return properties is None or isinstance(properties, dict)
 
 
 _NONE = _index(())

@@ -106,13 +106,13 @@ def reply_texts(chat: ChatCall) -> tuple[str, ...] | None:
     return tuple(text for text in texts if text.strip())
 
 
-_FEW_CHARS = 16
+FEW_CHARS = 16
 """Up to so many characters may be nothing but spaces and line ends."""
 
 
 def has_visible(chat: ChatCall) -> bool | None:
     """Say whether a reply holds visible text or a call; `None` when the trace does not show it."""
-    if chat.requested or (chat.text_chars or 0) > _FEW_CHARS:
+    if chat.requested or (chat.text_chars or 0) > FEW_CHARS:
         return True
     if chat.output_messages is not None:
         from spanwitness.model import MediaPart, OpaquePart, ToolCallPart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,6 +35,7 @@ HOLDS = Outcome(word="holds")
 NOT_APPLICABLE = Outcome(word="not_applicable")
 
 
+@lru_cache(maxsize=512)
 def not_assessed(reason: str, /) -> Outcome:
     """Say that the trace cannot show it, and why (one sentence, or the clause of one)."""
     reason = reason[:1].upper() + reason[1:]
@@ -82,6 +84,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     check: Callable[[Facts], Outcome]
     needs: int = 0
     """Bits of `rules.subjects` that must occur in a run; else `not_applicable` without asking."""
+    signs: int = 0
+    """Bits of `rules.signs`: where none stands in a run, it `holds` without asking; 0 = ask it."""
 
     @property
     def doc(self) -> str:
@@ -116,6 +120,7 @@ def rule(
     fault: Fault,
     kind: ReasoningKind | None = None,
     needs: int = 0,
+    signs: int = 0,
     version: int = 1,
 ) -> Callable[[Callable[[Facts], Outcome]], Rule]:
     """Make a rule of a function `Facts -> Outcome`.
@@ -127,6 +132,8 @@ def rule(
         kind: Default kind of a reasoning fault.
         needs: Bits of `rules.subjects`: where one of them does not occur in a run, the rule is
             `not_applicable` without being asked.
+        signs: Bits of `rules.signs`: where none of them stands in a whole run, the rule `holds`
+            without being asked; 0 = it is always asked.
         version: Raised whenever the same run may get another verdict.
 
     Raises:
@@ -137,7 +144,7 @@ def rule(
     def make(check: Callable[[Facts], Outcome]) -> Rule:
         return Rule(
             id=id, version=version, severity=severity, fault=fault, kind=kind, check=check,
-            needs=needs,
+            needs=needs, signs=signs,
         )  # fmt: skip
 
     return make

@@ -6,13 +6,19 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from spanwitness.rules.rule import NOT_APPLICABLE, not_assessed, rule, violated
+from spanwitness.rules.signs import NO_OFFERS, ODD_OFFERS, SERVERS
 
 if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
 
-@rule("tool_name_collision", severity="warning", fault="harness")
+@rule(
+    "tool_name_collision",
+    severity="warning",
+    fault="harness",
+    signs=NO_OFFERS | ODD_OFFERS | SERVERS,
+)
 def tool_name_collision(facts: Facts) -> Outcome:
     """Two servers expose a tool of one name under that bare name, or a request offers it twice.
 

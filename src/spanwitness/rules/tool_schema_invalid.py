@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
+from spanwitness.rules.offers import is_object
 from spanwitness.rules.replies import reply_texts
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import ODD_OFFERS
 from spanwitness.rules.subjects import OFFERS
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from spanwitness.rules.rule import Outcome
 
 
-@rule("tool_schema_invalid", severity="warning", fault="harness", needs=OFFERS)
+@rule("tool_schema_invalid", severity="warning", fault="harness", needs=OFFERS, signs=ODD_OFFERS)
 def tool_schema_invalid(facts: Facts) -> Outcome:
     """A tool was offered with a parameter schema whose root is not an object.
 
@@ -39,7 +41,7 @@ def tool_schema_invalid(facts: Facts) -> Outcome:
             if tool.parameters is None:
                 continue
             has_schema = True
-            if tool.name not in seen and not _is_object(tool.parameters):
+            if tool.name not in seen and not is_object(tool.parameters):
                 seen[tool.name] = chat.span_id
     if seen:
         names = sorted(seen)
@@ -64,15 +66,3 @@ def _went_without(facts: Facts) -> bool:
     return facts.due.word == "yes" or any(
         wording.denies_tools(text) for chat in facts.offering for text in reply_texts(chat) or ()
     )
-
-
-def _is_object(parameters: dict[str, object] | bool) -> bool:  # noqa: FBT001
-    if isinstance(parameters, bool):
-        return False
-    kind = parameters.get("type", "object")
-    if isinstance(kind, list):
-        kind = "object" if "object" in kind else ""
-    if not isinstance(kind, str) or kind.lower() != "object":
-        return False
-    properties = parameters.get("properties")
-    return properties is None or isinstance(properties, dict)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.rules.replies import CUT_REASONS, REFUSAL_REASONS, finish_words, has_visible
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import ODD_ENDS
 from spanwitness.rules.subjects import CHATS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _MEANT_TOKENS = 16
 """A budget up to this many tokens is meant to cut (a label, a yes or no)."""
 
 
-@rule("truncated_output", severity="error", fault="harness", needs=CHATS)
+@rule("truncated_output", severity="error", fault="harness", needs=CHATS, signs=ODD_ENDS)
 def truncated_output(facts: Facts) -> Outcome:
     """A cut reply was accepted as success, or a call that stood in one was executed.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spanwitness.rules import tool_names
 from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.signs import ODD_CALLS
 from spanwitness.rules.subjects import CHATS, REQUESTS
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from spanwitness.rules.rule import Outcome
 
 
-@rule("unknown_tool", severity="warning", fault="reasoning", needs=CHATS | REQUESTS)
+@rule(
+    "unknown_tool", severity="warning", fault="reasoning", needs=CHATS | REQUESTS, signs=ODD_CALLS
+)
 def unknown_tool(facts: Facts) -> Outcome:
     """The model asked for a tool that its request did not offer.
 
