@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _MAX_DEPTH: Final = 48
+_LONG: Final = 256
 _HIDDEN: Final = "[hidden]"
 _MAX_INT_BITS: Final = 4096
 _BIG_INT: Final = 1 << 63
@@ -263,7 +264,8 @@ class Plainer:
         return out
 
     def _item(self, item: object, depth: int) -> object:
-        if self._measure is not None:
+        # A long list seldom fits: it is measured item by item as it is converted, not twice.
+        if self._measure is not None and not (type(item) is list and len(item) > _LONG):
             left = self._measure(item, self.left)
             if left >= 0:
                 self.left = left
