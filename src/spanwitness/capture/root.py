@@ -87,7 +87,7 @@ def check_phases(phases: Mapping[str, Phase] | None) -> dict[str, Phase]:
     Raises:
         SettingsError: A phase is not known.
     """
-    checked = dict(phases or {})
+    checked: dict[str, Phase] = dict(phases or {})
     for tool, phase in checked.items():
         if phase not in get_args(Phase):
             raise SettingsError(f"phase {phase!r} of {tool!r} is not one of {get_args(Phase)!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from spanwitness.capture.content import clean, encode_text
 from spanwitness.capture.open_spans import SCOPE
@@ -31,7 +31,8 @@ def cleaned(attributes: Mapping[str, AttributeValue | None]) -> dict[str, Attrib
         if isinstance(value, str):
             out[key] = clean(value)
         elif isinstance(value, list):
-            out[key] = tuple(clean(item) if isinstance(item, str) else item for item in value)
+            items = tuple(clean(item) if isinstance(item, str) else item for item in value)
+            out[key] = cast("AttributeValue", items)
         elif value is not None:
             out[key] = value
     return out

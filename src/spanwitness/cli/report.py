@@ -75,7 +75,7 @@ class Summary:
         from spanwitness.model.verdict import at_least
 
         self._at_least = at_least
-        self._fail_on = fail_on
+        self._fail_on: Severity = fail_on
         self.n_runs = 0
         self.n_flagged = 0
         self.n_failing = 0

@@ -280,8 +280,10 @@ def _read_jsonl(path: Path) -> Table:
 
 def _read_parquet(path: Path) -> Table:
     try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import read_table as read_arrow
+        from pyarrow import ArrowException  # pyright: ignore[reportMissingImports]
+        from pyarrow.parquet import (  # pyright: ignore[reportMissingImports]
+            read_table as read_arrow,
+        )
     except ImportError:
         raise TableError("Parquet needs pyarrow: pip install pyarrow", source=str(path)) from None
     try:

@@ -62,6 +62,7 @@ def compile_schema(schema: Mapping[str, object]) -> Callable[[object], bool | No
     """
     import jsonschema
     from jsonschema.exceptions import UnknownType
+    from jsonschema.validators import validator_for
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
@@ -77,7 +78,7 @@ def compile_schema(schema: Mapping[str, object]) -> Callable[[object], bool | No
     )
     try:
         plain = _standard_schema(schema)
-        kind = jsonschema.validators.validator_for(plain, default=jsonschema.Draft202012Validator)
+        kind = validator_for(plain, default=jsonschema.Draft202012Validator)
         kind.check_schema(plain)
         # Over an empty registry a reference to another document is never fetched.
         validator = kind(plain, registry=Registry())

@@ -181,7 +181,7 @@ def find_sources(text: str) -> list[Reference]:
         for kind, patterns in _IN_LOWER.items():
             for pattern in patterns:
                 found += [
-                    Reference(*place.span(), _cited(place, kind))
+                    Reference(place.start(), place.end(), _cited(place, kind))
                     for place in pattern.finditer(lower)
                 ]
     elif any(hint in lower for hint in _HINTS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from spanwitness.model import ChatCall, Discovery, Run, Step, Submission, TextPart, ToolCall
 from spanwitness.normalize import otel_genai, own_spans
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["build_runs"]
 
 T = TypeVar("T")
+_CONTENT_WORDS: Final[tuple[Literal["on", "off", "digests"], ...]] = ("on", "off", "digests")
 
 
 def build_runs(spans: Iterable[SpanRecord]) -> list[Run]:
@@ -226,8 +227,7 @@ def _submission(region: Region, spans: list[SpanRecord], calls: _Calls) -> Submi
 
 def _dialects(spans: list[SpanRecord], found: Regions) -> tuple[str, ...]:
     named = {found.dialects[span.span_id] for span in spans}
-    named.discard(None)
-    return tuple(sorted(named))  # type: ignore[arg-type]
+    return tuple(sorted(name for name in named if name is not None))
 
 
 def _content(
@@ -235,8 +235,9 @@ def _content(
 ) -> Literal["on", "off", "digests", "unknown"]:
     for span in heads:
         mode = span.attributes.get(own.CONTENT)
-        if mode == "on" or mode == "off" or mode == "digests":  # noqa: PLR1714  narrows the type
-            return mode
+        for word in _CONTENT_WORDS:
+            if mode == word:
+                return word
     if not chats:
         return "unknown"
     is_on = any(c.input_messages is not None or c.output_messages is not None for c in chats)

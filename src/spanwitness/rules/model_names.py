@@ -100,7 +100,8 @@ def parse(name: str) -> ModelName:
     reasoner = re.match(r"o(\d)(?![a-z0-9])", rest)
     if reasoner is not None:
         family, rest = "gpt-o", rest[1:]
-    for token in _TOKEN.findall(rest):
+    tokens: list[str] = _TOKEN.findall(rest)
+    for token in tokens:
         word = _SAME_FAMILY.get(token, token)
         if word in _FAMILIES and family is None:
             family = word
