@@ -49,6 +49,7 @@ _BETWEEN: Final = "\x00"
 """Parts the texts where they are looked through as one."""
 _KEPT = re.compile(r"[\w.%+\-]+")
 _GAP: Final = r"[^\w.%+\-]+"
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _KEPT_PUNCTUATION: Final = frozenset("_.%+-")
 _TO_SPACE: Final = {
     code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in _KEPT_PUNCTUATION)
@@ -61,6 +62,15 @@ def folded(text: str) -> str:
     if text.isascii():
         return " ".join(text.translate(_TO_SPACE).split()).strip(" .-")
     return " ".join(_KEPT.findall(text)).strip(" .-")
+
+
+def _unescaped(text: str) -> str:
+    r"""Return a text with the characters that JSON writes as `\u00f6`, as many tools do."""
+    if "\\u" not in text:
+        return text
+    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    # Characters beyond the first 65,536 are written as two.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class _Number(NamedTuple):
@@ -109,7 +119,7 @@ class Given:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = [text for text in texts if text]
+        self._texts = [_unescaped(text) for text in texts if text]
 
     def missing(self, values: Iterable[str]) -> frozenset[str]:
         """Return those values (as `find_values` gives them) that none of the texts holds."""

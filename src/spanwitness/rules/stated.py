@@ -103,10 +103,10 @@ def input_texts(chat: ChatCall) -> Iterator[str]:
         for part in message.parts:
             yield from _texts_of_part(part)
     if chat.output_format is not None and chat.output_format.schema is not None:
-        yield json.dumps(chat.output_format.schema, default=str)
+        yield _as_text(chat.output_format.schema)
     for tool in chat.offered or ():
         if tool.parameters:
-            yield json.dumps(tool.parameters, default=str)
+            yield _as_text(tool.parameters)
 
 
 def _texts_of_part(part: Part) -> Iterator[str]:
@@ -203,4 +203,6 @@ def _is_empty_form(texts: list[str]) -> bool:
 
 
 def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)
