@@ -179,7 +179,7 @@ def digest_bytes(data: bytes) -> str:
     return blake2b(data, digest_size=8, key=_key).hexdigest()
 
 
-def measure(  # noqa: C901, PLR0912  one call a container: each is a percent of a tool call
+def measure(  # noqa: C901, PLR0911, PLR0912  one call a container: each is a percent of a tool call
     value: object, left: int, depth: int = 12
 ) -> int:
     """Return what is left of a budget of characters after a simple JSON value, negative if none is.
@@ -223,6 +223,21 @@ def measure(  # noqa: C901, PLR0912  one call a container: each is a percent of 
             if not isfinite(item):  # type: ignore[arg-type]
                 return NOT_PLAIN
             left -= 3
+        elif kind is dict and depth > 1:
+            # What most results are, lists of records, without a call for each.
+            left -= 2 + 6 * len(item)  # type: ignore[arg-type]
+            for name, leaf in item.items():  # type: ignore[attr-defined]
+                if type(name) is not str:
+                    return NOT_PLAIN
+                kind = type(leaf)
+                if kind is str:
+                    left -= len(name) + len(leaf)
+                elif kind is int and -_BIG_INT < leaf < _BIG_INT:
+                    left -= len(name) + 1
+                else:
+                    left = measure(leaf, left - len(name), depth - 2)
+                    if left < 0:
+                        return left
         elif kind is dict or kind is list or kind is tuple:
             left = measure(item, left, depth - 1)
         else:
