@@ -33,6 +33,10 @@ VIOLATED = {
     "the message of an error object": post(
         "channel_not_found", gives={"ok": False, "error": "channel_not_found"}
     ),
+    "the whole error object": post(
+        '{"ok": false, "error": "Kanal nicht verfügbar"}',
+        gives={"ok": False, "error": "Kanal nicht verfügbar"},
+    ),
     "digests only": without_content(
         run(
             chat(calls=[call("post")]),

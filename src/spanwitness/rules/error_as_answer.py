@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import EXECUTIONS
+from spanwitness.rules.wording import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _texts(execution: Execution) -> Iterator[str]:
         for key in ("error", "message", "detail", "error_message"):
             if isinstance(result.get(key), str):
                 yield from _forms(result[key])
-        yield from _forms(json.dumps(result))
+        yield from _forms(as_text(result))
     else:
         yield from _forms(str(result))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from spanwitness.model import TextPart, ToolResultPart
@@ -10,6 +9,7 @@ from spanwitness.normalize.values import find_values, missing
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.stated import input_texts
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
+from spanwitness.rules.wording import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,9 +94,7 @@ def _said(chat: ChatCall) -> str | None:
         return None
     found = [p.text for m in chat.output_messages for p in m.parts if isinstance(p, TextPart)]
     found.extend(
-        json.dumps(call.arguments, default=str)
-        for call in chat.requested or ()
-        if call.arguments is not None
+        as_text(call.arguments) for call in chat.requested or () if call.arguments is not None
     )
     return "\n".join(found)
 
@@ -109,7 +107,7 @@ def _result_texts(chat: ChatCall) -> Iterator[str]:
                     if isinstance(piece, TextPart):
                         yield piece.text
                 if part.value is not None:
-                    yield json.dumps(part.value, default=str)
+                    yield as_text(part.value)
 
 
 def _is_readable(chat: ChatCall, facts: Facts) -> bool:

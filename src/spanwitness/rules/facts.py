@@ -7,7 +7,6 @@ what an answer, an output tool or an execution is.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
@@ -23,6 +22,7 @@ from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
 from spanwitness.rules.signs import ALL_SIGNS, signs_of
 from spanwitness.rules.stated import Stated, stated
 from spanwitness.rules.subjects import ALL, subjects_of
+from spanwitness.rules.wording import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -353,8 +353,7 @@ def _answer_text(facts: Facts) -> str | None:
     run = facts.run
     submitted = run.submission
     if submitted is not None and submitted.has_answer:
-        answer = submitted.answer
-        return answer if isinstance(answer, str) else json.dumps(answer, default=str)
+        return as_text(submitted.answer)
     if run.final_text is not None:
         return run.final_text
     for chat in reversed(facts.replies):
@@ -365,5 +364,5 @@ def _answer_text(facts: Facts) -> str | None:
             return "\n".join(texts)
         for call in chat.requested or ():
             if call.name in facts.output_tools and call.arguments is not None:
-                return json.dumps(call.arguments, default=str)
+                return as_text(call.arguments)
     return None

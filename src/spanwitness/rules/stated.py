@@ -7,7 +7,6 @@ anything, so nothing can be called unseen then.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from spanwitness.model import (
 )
 from spanwitness.normalize.values import find_values, unseen
 from spanwitness.rules.replies import reply_texts
-from spanwitness.rules.wording import json_leaves
+from spanwitness.rules.wording import as_text, json_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,10 +102,10 @@ def input_texts(chat: ChatCall) -> Iterator[str]:
         for part in message.parts:
             yield from _texts_of_part(part)
     if chat.output_format is not None and chat.output_format.schema is not None:
-        yield _as_text(chat.output_format.schema)
+        yield as_text(chat.output_format.schema)
     for tool in chat.offered or ():
         if tool.parameters:
-            yield _as_text(tool.parameters)
+            yield as_text(tool.parameters)
 
 
 def _texts_of_part(part: Part) -> Iterator[str]:
@@ -117,13 +116,13 @@ def _texts_of_part(part: Part) -> Iterator[str]:
             yield part.text
     elif isinstance(part, ToolCallPart):
         if part.arguments is not None:
-            yield _as_text(part.arguments)
+            yield as_text(part.arguments)
     elif isinstance(part, ToolResultPart):
         for inner in part.parts:
             if isinstance(inner, TextPart):
                 yield inner.text
         if part.value is not None:
-            yield _as_text(part.value)
+            yield as_text(part.value)
 
 
 def _texts_of_reply(chat: ChatCall) -> list[str] | None:
@@ -133,7 +132,7 @@ def _texts_of_reply(chat: ChatCall) -> list[str] | None:
         return None
     found = list(texts)
     found.extend(
-        _as_text(call.arguments)
+        as_text(call.arguments)
         for call in chat.requested or ()
         if call.source == "structured" and call.arguments is not None
     )
@@ -200,9 +199,3 @@ def _identifiers(text: str) -> list[str]:
 
 def _is_empty_form(texts: list[str]) -> bool:
     return len(texts) == 1 and json_leaves(texts[0]) == []
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, default=str, ensure_ascii=False)

@@ -207,6 +207,13 @@ def is_hedged(sentence: str) -> bool:
     return _NEGATED.search(sentence) is not None
 
 
+def as_text(value: object) -> str:
+    """Return a value in the words of a message: a text as it is, else its JSON without escapes."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
 def json_leaves(answer: str) -> list[object] | None:
     """Return the leaves of an answer that is a JSON object or list; `None` when it is not."""
     text = answer.strip()
