@@ -151,7 +151,7 @@ _TRACER_HAS: Final = (
     "_span_limits", "_instrumentation_scope", "_tracer_metrics", "_tracer_config", "id_generator",
     "instrumentation_info", "resource", "sampler",
 )  # fmt: skip
-_TAKEN_FLAGS: Final = (1, 3)
+_TAKEN_FLAGS: Final[tuple[int, ...]] = (1, 3)
 """Sampled; sampled, with a random trace id. With others `start_child` lets the SDK decide."""
 _taken: object = None
 """The SDK's word for: recorded and sampled."""

@@ -66,6 +66,7 @@ class Make(Protocol):
 
     def __call__(self, function: Callable[..., object], named: object, /) -> Begin:
         """Make the `begin` of a function; `named` is what may give its name."""
+        ...
 
 
 class Binder:
@@ -343,10 +344,16 @@ class _Untraced:
     def returned(self, value: object) -> None:
         """Do nothing."""
 
+    def raised(self, error: BaseException) -> None:
+        """Do nothing."""
+
+    def yielded(self, item: object) -> None:
+        """Do nothing."""
+
     def pause(self) -> None:
         """Do nothing."""
 
-    raised = yielded = exhausted = returned
+    exhausted = returned
     resume = closed = pause
 
 
