@@ -280,6 +280,19 @@ def test_an_execution_that_nobody_asked_for_has_a_row() -> None:
     assert columns(row) == ("yes", "yes", "no", "span", "value", "not_applicable")
 
 
+def test_a_run_without_a_model_call_cannot_show_what_was_asked_for_or_delivered() -> None:
+    (row,) = build_ledger(own_run(own_tool("t1", 2, tool="look")))
+    assert columns(row) == ("unknown", "unknown", "unknown", "span", "value", "unknown")
+
+
+def test_who_asked_for_a_result_of_the_history_is_unknown() -> None:
+    given = parts(
+        ("assistant", asks("look", "k0")), ("tool", gives("k0", "x y z")), ("user", says("q"))
+    )
+    (row,) = build_ledger(run_of(otel_chat("c1", given=given, reply=[says("a")])))
+    assert (row.call_id, row.requested, row.executed) == ("k0", "unknown", "messages")
+
+
 def test_calls_that_came_out_as_text_are_no_requests() -> None:
     calls = json.dumps([{"name": "look", "call_id": None, "side": "client", "source": "text"}])
     chat = own_chat("c1", 2, offers=["look"], attributes={"spanwitness.response.tool_calls": calls})

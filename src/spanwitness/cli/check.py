@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from spanwitness.cli.report import Summary
     from spanwitness.contracts import Contract
@@ -91,16 +91,33 @@ class _Judged:
         from spanwitness.rules.engine import evaluate
 
         reader = TraceReader(self._paths)
+        unapplied = {contract.name for contract in self._contracts}
+        n_runless = 0
         for spans in reader:
-            for run in build_runs(spans):
+            runs = build_runs(spans)
+            n_runless += not runs
+            for run in runs:
                 evaluation = evaluate(run, self._contracts)
+                if unapplied and evaluation.contract is not None:
+                    unapplied.difference_update(evaluation.contract.split(", "))
                 self._summary.add(evaluation)
                 yield run, evaluation
         for problem in reader.problems:
             print(f"spanwitness: {problem}", file=sys.stderr)
         for note in reader.notes:
             print(f"spanwitness: note: {note}", file=sys.stderr)
+        for note in _notes(unapplied, n_runless):
+            print(f"spanwitness: note: {note}", file=sys.stderr)
         self.n_unusable = len(reader.problems)
+
+
+def _notes(unapplied: Collection[str], n_runless: int) -> Iterator[str]:
+    """Tell what would pass for a good result though nothing was judged."""
+    for name in sorted(unapplied):
+        yield f"contract {name}: it is about none of these runs; compare its `when` with them"
+    if n_runless:
+        noun = "trace holds" if n_runless == 1 else "traces hold"
+        yield f"{n_runless} {noun} no span of an agent, a model call or a tool"
 
 
 def _print_json(judged: _Judged, summary: Summary, *, show_all: bool) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import shlex
 import shutil
-from pathlib import Path  # noqa: TC003  typer evaluates the annotations
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +18,7 @@ from spanwitness.errors import MissingExtraError, SettingsError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from spanwitness.export.processor import ExportProcessor
     from spanwitness.live.witness import Witness
     from spanwitness.testing import ScriptedProvider
 
@@ -46,17 +49,26 @@ def demo(
         paths = _run_both(console, provider, folder)
 
     console.rule("What to do next", align="left")
+    command = _command()
     for line in (
-        f"spanwitness check {paths[1]}",
-        f"spanwitness check --all --format json {folder}",
-        "spanwitness doctor",
+        f"{command} check {paths[1]}",
+        f"{command} check --all --format json {folder}",
+        f"{command} doctor",
     ):
-        console.print(Text(f"  {line}", style="bold"))
+        console.print(Text(f"  {line}", style="bold"), soft_wrap=True)
     console.print(
         "Wrap your own client with sw.wrap_client(...), decorate your tools with @sw.tool, and put "
         "with sw.run(...) around a run. Set OTEL_EXPORTER_OTLP_ENDPOINT to see the same spans in "
         "Jaeger, Grafana or Phoenix."
     )
+
+
+def _command() -> str:
+    """Return how to call spanwitness from here: by its path, where it is not on the PATH."""
+    called = Path(sys.argv[0])
+    if called.name != "spanwitness" or shutil.which("spanwitness") is not None:
+        return "spanwitness"
+    return shlex.quote(str(called))
 
 
 def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> list[Path]:
@@ -68,9 +80,14 @@ def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> lis
     log = _LogLines()
     logging.getLogger("spanwitness.findings").addHandler(log)
     witness = sw.configure(service_name="datasheet-extractor", state_dir=folder)
-    traces = witness.trace_dir or _also_to_files(witness, folder / "traces")
+    files = None if witness.trace_dir is not None else _also_to_files(witness, folder / "traces")
+    traces = witness.trace_dir or folder / "traces"
     paths = []
-    with openai.OpenAI(base_url=provider.openai_url, api_key="scripted") as plain:
+    # The provider is on this machine: a proxy that the environment names would not find it.
+    direct = openai.DefaultHttpxClient(trust_env=False)
+    with openai.OpenAI(
+        base_url=provider.openai_url, api_key="scripted", http_client=direct
+    ) as plain:
         client = sw.wrap_client(plain)
         for name, title in (
             ("healthy", "1. The agent as it was written"),
@@ -80,8 +97,8 @@ def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> lis
             before = set(traces.glob("*.jsonl"))
             answer = extract(client, with_schema=name == "with-schema")
             witness.flush(timeout_s=5)
-            if witness.provider is not None:
-                witness.provider.force_flush()
+            if files is not None:
+                files.force_flush()
             path = folder / f"{name}.otlp.json"
             shutil.move((set(traces.glob("*.jsonl")) - before).pop(), path)
             paths.append(path)
@@ -105,7 +122,7 @@ class _LogLines(logging.Handler):
         return lines
 
 
-def _also_to_files(witness: Witness, folder: Path) -> Path:
+def _also_to_files(witness: Witness, folder: Path) -> ExportProcessor:
     """Write traces to files too, where the environment already names an OTLP endpoint."""
     from spanwitness.export.destination import ExportSettings
     from spanwitness.export.file import FileSender
@@ -117,7 +134,7 @@ def _also_to_files(witness: Witness, folder: Path) -> Path:
     settings = ExportSettings(directory=folder)
     processor = ExportProcessor(FileSender(settings), Losses(), settings)
     witness.provider.add_span_processor(processor)
-    return folder
+    return processor
 
 
 def _show(console: Console, path: Path, answer: dict[str, object], log: list[str]) -> None:

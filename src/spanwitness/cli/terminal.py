@@ -10,6 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -32,6 +33,8 @@ _SEVERITY_STYLE = {
     "critical": "bold white on red",
 }
 _MAX_ROWS = 40
+_ALONE = "a tool outside of any run: in a thread without its context? (sw.bind_context)"
+_NO_MODEL_CALL = "no model call is recorded; was the client given to sw.wrap_client?"
 _MAX_NAME = 48
 _MAX_CALL_ID = 20
 
@@ -49,11 +52,14 @@ def print_run(
     console: Console, run: Run, evaluation: Evaluation, *, with_ledger: bool, show_all: bool
 ) -> None:
     """Print one run: a headline, its ledger, its verdicts."""
-    console.print(_headline(run, evaluation))
+    console.print(_headline(run, evaluation), soft_wrap=True)
     if with_ledger and evaluation.ledger:
         console.print(ledger_table(evaluation.ledger))
     elif with_ledger:
         console.print(Text(f"  {_no_tools(run)}", style="dim"))
+    if run.tools and not run.chats and "spanwitness" in run.dialects:
+        is_alone = any(tool.span_id == run.root_span_id for tool in run.tools)
+        console.print(Text(f"  {_ALONE if is_alone else _NO_MODEL_CALL}", style="dim"))
     for verdict in evaluation.verdicts:
         if verdict.verdict == "violated":
             _print_violation(console, verdict)
@@ -72,8 +78,10 @@ def _headline(run: Run, evaluation: Evaluation) -> Text:
         line.append(" FLAGGED ", style="bold white on red")
     elif not run.is_complete:
         line.append(" INCOMPLETE ", style="bold black on yellow")
-    elif _is_mostly_blind(evaluation):
+    elif _is_mostly_blind(run, evaluation):
         line.append(" CANNOT TELL ", style="bold black on yellow")
+    elif evaluation.findings:
+        line.append(" NOTED ", style="bold black on cyan")
     else:
         line.append(" NO FINDING ", style="bold black on green")
     name = run.workflow or run.agent or run.name
@@ -83,11 +91,17 @@ def _headline(run: Run, evaluation: Evaluation) -> Text:
     line.append(f"  trace {visible(run.trace_id, limit=32)}", style="dim")
     if evaluation.contract:
         line.append(f"  contract {visible(evaluation.contract, limit=60)}", style="dim")
+    if run.error_type is not None:
+        line.append(f"  ended with {visible(run.error_type, limit=60)}", style="bold yellow")
+    elif run.is_cancelled:
+        line.append("  cancelled", style="bold yellow")
     return line
 
 
-def _is_mostly_blind(evaluation: Evaluation) -> bool:
-    """Say whether fewer rules could judge than could not: silence then means nothing."""
+def _is_mostly_blind(run: Run, evaluation: Evaluation) -> bool:
+    """Say whether silence means nothing: no model call is recorded, or few rules could judge."""
+    if not run.chats and not evaluation.findings:
+        return True
     words = [verdict.verdict for verdict in evaluation.verdicts]
     return words.count("not_assessed") > words.count("holds") + words.count("violated")
 
@@ -164,7 +178,7 @@ def _print_violation(console: Console, verdict: Verdict) -> None:
     fault = verdict.fault if verdict.kind is None else f"{verdict.fault}/{verdict.kind}"
     line.append(f"  fault: {fault}", style="magenta")
     console.print(line)
-    console.print(Text(f"    {visible(verdict.reason)}"))
+    console.print(Padding(Text(visible(verdict.reason)), (0, 0, 0, 4), expand=False))
     if verdict.span_ids:
         shown = ", ".join(verdict.span_ids[:4])
         more = f" and {len(verdict.span_ids) - 4} more" if len(verdict.span_ids) > 4 else ""

@@ -59,8 +59,11 @@ class _Ledger:
         self._by_id = {e.call_id: e for e in found if e.call_id is not None}
         self._sides = _sides(run)
         self._configured = _configured(run)
-        self._knows_requests = run.is_complete and all(
-            chat.requested is not None for chat in run.chats
+        # A run without a model call was perhaps not watched there: it proves no absence.
+        self._knows_requests = (
+            run.is_complete
+            and bool(run.chats)
+            and all(chat.requested is not None for chat in run.chats)
         )
         self._span_tools = {tool.name for tool in run.tools}
 
@@ -120,6 +123,8 @@ class _Ledger:
         """A row for an execution whose request no reply shows."""
         offered = self._offered_anywhere(execution.tool)
         side = self._side(execution.tool, execution.side, execution)
+        # A result in the history was asked for before the run began, where nobody looked.
+        is_known = self._knows_requests and execution.how != "messages"
         delivered: Delivered = "unknown"
         if execution.call_id is None and self._knows_requests:
             delivered = "not_applicable"
@@ -131,7 +136,7 @@ class _Ledger:
             side=side,
             configured=self._is_configured(execution.tool, offered),
             offered=offered,
-            requested="no" if self._knows_requests else "unknown",
+            requested="no" if is_known else "unknown",
             executed=execution.how,
             returned=self._returned(execution, execution.how),
             delivered=delivered,
