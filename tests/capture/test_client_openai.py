@@ -450,6 +450,17 @@ def test_a_result_that_no_span_saw_is_unknown():
     assert json.loads(chat["spanwitness.request.delivered"])[0]["state"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("result", "is_empty"),
+    [("", True), (" \n", True), ("[]", True), ("null", True), ("0", False), ("none left", False)],
+)
+def test_an_empty_result_that_no_span_saw_counts_as_empty(result, is_empty):
+    with ScriptedProvider([text("ok")]) as p, watching() as seen, client_of(p) as client:
+        client.chat.completions.create(model="m", messages=history(result))
+        (chat,) = seen.chats
+    assert json.loads(chat["spanwitness.request.delivered"])[0].get("is_empty", False) is is_empty
+
+
 CANARY = "canary-7f3a"
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from spanwitness.capture.histories import shared_prefix
 from spanwitness.model import Delivery, MediaPart, ReasoningPart, TextPart, ToolResultPart
-from spanwitness.normalize.delivery import compare
+from spanwitness.normalize.delivery import compare, is_empty_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -187,8 +187,8 @@ def _delivery(part: ToolResultPart, board: Board, loose: _Loose) -> Delivery:
         has_binary_text=any(_is_binary(text) for text in texts),
         is_error=part.is_error,
         is_empty=not has_value
-        and not any(text.strip() for text in texts)
-        and len(texts) == len(part.parts),
+        and len(texts) == len(part.parts)
+        and all(map(is_empty_text, texts)),
     )
 
 

@@ -13,7 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -21,7 +21,7 @@ from spanwitness.model import MediaPart, OpaquePart, TextPart, ToolResultPart
 from spanwitness.normalize.plain import plain_value, unblock
 from spanwitness.normalize.tokens import Token, is_number, tokens_of
 
-__all__ = ["compare"]
+__all__ = ["compare", "is_empty_text"]
 
 DeliveryWord: TypeAlias = Literal["whole", "altered", "unknown"]
 
@@ -29,8 +29,14 @@ _MAX_CHARS = 65_536
 """Above it only the cheap steps run: 1 MB of altered text costs 415 ms otherwise."""
 _MIN_TOKENS = 3
 _MIN_CHARS = 24
+_EMPTY_TEXTS: Final = frozenset({"", "null", "None", "[]", "{}", '""', "''", "undefined"})
 _NOTHING = re.compile(r"\b(?:no|not|none|null|nothing|empty|without|void)\b", re.IGNORECASE)
 _EMBEDDED = re.compile(r"[\[{]")
+
+
+def is_empty_text(value: str) -> bool:
+    """Say whether a result's text says nothing: blank, null, an empty list or object."""
+    return value.isspace() or (len(value) < 64 and value.strip() in _EMPTY_TEXTS)
 
 
 def compare(

@@ -21,8 +21,9 @@ from spanwitness.model import (
     ToolResultPart,
 )
 from spanwitness.normalize.attributes import decoded
+from spanwitness.normalize.delivery import is_empty_text
 from spanwitness.normalize.order import positions
-from spanwitness.normalize.otel_genai import is_empty_text, result_text
+from spanwitness.normalize.otel_genai import result_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -28,6 +28,7 @@ from spanwitness.model import (
 )
 from spanwitness.normalize.attribute_sets import chat_attributes, tool_attributes
 from spanwitness.normalize.attributes import as_json, decoded, text, texts
+from spanwitness.normalize.delivery import is_empty_text
 from spanwitness.normalize.messages import decode_definitions, decode_instructions
 from spanwitness.normalize.stored_messages import StoredMessages, decode, is_whole_list
 from spanwitness.semconv import gen_ai
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = [
     "definitions_of",
     "delivery_of",
-    "is_empty_text",
     "raised_text",
     "read_chat",
     "read_discovery",
@@ -66,7 +66,6 @@ _TOOL_CHOICES: Final = {
     "required": ToolChoice(mode="required"),
     "any": ToolChoice(mode="required"),
 }
-_EMPTY_TEXTS: Final = frozenset({"", "null", "None", "[]", "{}", '""', "''", "undefined"})
 _NO_USAGE: Final = Usage()
 _ONE_TEXT: Final = ("text",)
 
@@ -308,11 +307,6 @@ def result_text(part: ToolResultPart) -> str:
     if len(parts) == 1 and type(parts[0]) is TextPart:
         return parts[0].text
     return "\n".join(inner.text for inner in part.parts if isinstance(inner, TextPart))
-
-
-def is_empty_text(value: str) -> bool:
-    """Say whether a result's text says nothing: blank, null, an empty list or object."""
-    return len(value) < 64 and value.strip() in _EMPTY_TEXTS
 
 
 def _choice(value: object) -> ToolChoice | None:
