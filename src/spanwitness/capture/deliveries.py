@@ -186,9 +186,7 @@ def _delivery(part: ToolResultPart, board: Board, loose: _Loose) -> Delivery:
         size_bytes=size,
         has_binary_text=any(_is_binary(text) for text in texts),
         is_error=part.is_error,
-        is_empty=not has_value
-        and len(texts) == len(part.parts)
-        and all(map(is_empty_text, texts)),
+        is_empty=not has_value and len(texts) == len(part.parts) and all(map(is_empty_text, texts)),
     )
 
 
