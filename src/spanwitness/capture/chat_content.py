@@ -14,7 +14,7 @@ from spanwitness.model import TextPart, ToolResultPart
 from spanwitness.model.digest import digest_text
 from spanwitness.normalize.json_schema import compile_schema
 from spanwitness.normalize.messages import encode_messages
-from spanwitness.normalize.values import find_values, missing
+from spanwitness.normalize.values import find_values, unsupported
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as sw
 from spanwitness.wire.reading import encode_json
@@ -147,7 +147,7 @@ def content_facts(
             found[sw.VALUES] = len(values)
             inputs = chat_attributes.input_texts(request) if values else []
             if inputs is not None:
-                found[sw.VALUES_UNSEEN] = len(missing(values, inputs))
+                found[sw.VALUES_UNSEEN] = len(unsupported(values, inputs))
     return found
 
 

@@ -28,6 +28,8 @@ _FEW_CHARS: Final = 16_384
 _MAX_PREFIXES: Final = 96
 _PREFIX_DIGITS: Final = 4
 _FEW_PLACES: Final = 16
+_MAX_SHORT: Final = 64
+_SHORT_CHARS: Final = 2000
 _AROUND: Final = 4096
 """Characters on each side of a word in which its whole quotation is looked for."""
 _BACK: Final = 64
@@ -132,6 +134,12 @@ class Given:
             held = self._held(kind, contents)
             absent.update(f"{kind}:{content}" for content in contents - held)
         return frozenset(absent)
+
+    def rows_of_numbers(self) -> Iterator[list[float]]:
+        """Yield the numbers of each short text, in their order."""
+        for text in self._texts[:_MAX_SHORT]:
+            if len(text) <= _SHORT_CHARS:
+                yield [float(normal_number(found)) for found in _NUMBER.findall(text)]
 
     def _held(self, kind: str, contents: set[str]) -> set[str]:
         if kind == "number":

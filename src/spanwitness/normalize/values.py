@@ -3,7 +3,8 @@
 Values are numbers, dates, quotations, and references to pages, sections, tables, files and
 addresses. Enum labels, booleans, names and the model's own judgements (a confidence) are no values.
 The check is plain: equal after normalisation, or the same number scaled by a unit prefix or
-rounded; nothing is derived by calculation.
+rounded; `unsupported` also lets pass what a plain calculation over numbers that stand together
+gives (`derived`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from spanwitness.normalize.derived import derived
 from spanwitness.normalize.given import Given, folded
 from spanwitness.normalize.references import Reference, find_dates, find_sources
 from spanwitness.normalize.tokens import normal_number
 
-__all__ = ["UnseenValues", "find_values", "missing", "unseen"]
+__all__ = ["UnseenValues", "find_values", "missing", "unseen", "unsupported"]
 
 _MAX_SAMPLES = 5
 _NUMBER = re.compile(
@@ -78,14 +80,14 @@ def find_values(text: str) -> frozenset[str]:
 
 
 def unseen(answer: str, inputs: Iterable[str]) -> UnseenValues:
-    """Count the values of an answer that none of the inputs holds.
+    """Count the values of an answer that none of the inputs holds or gives by plain calculation.
 
     Args:
         answer: The answer, a text or JSON.
         inputs: Every text that the model was given: system text, history, results, the schema.
     """
     values = find_values(answer)
-    absent = sorted(missing(values, inputs))
+    absent = sorted(unsupported(values, inputs))
     return UnseenValues(len(values), len(absent), tuple(absent[:_MAX_SAMPLES]))
 
 
@@ -100,6 +102,24 @@ def missing(values: Iterable[str], inputs: Iterable[str]) -> frozenset[str]:
     if not wanted:
         return wanted
     return Given(inputs).missing(wanted)
+
+
+def unsupported(values: Iterable[str], inputs: Iterable[str]) -> frozenset[str]:
+    """Return those values that none of the inputs holds, and that do not follow from one of them.
+
+    Args:
+        values: Values as `find_values` returns them.
+        inputs: Texts to look in.
+    """
+    wanted = frozenset(values)
+    if not wanted:
+        return wanted
+    given = Given(inputs)
+    absent = given.missing(wanted)
+    numbers = {v.removeprefix("number:") for v in absent if v.startswith("number:")}
+    if not numbers:
+        return absent
+    return absent - {f"number:{n}" for n in derived(numbers, given.rows_of_numbers())}
 
 
 def _leaves_of(text: str) -> Iterator[tuple[str | None, object]]:

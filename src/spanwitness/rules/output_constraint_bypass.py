@@ -31,8 +31,9 @@ def output_constraint_bypass(facts: Facts) -> Outcome:
     Not assessed when: One of these is not recorded, the input holds parts that cannot be read (an
         image, a file id, state kept by the provider), or the trace has a hole. Counts alone show no
         names (`repo_1`) and no empty form, so that without the answer it never says `holds`.
-    Can be wrong: Values that the model rightly knows or derived by calculation are unseen as well;
-        a value that stands in the input by chance hides an invented one.
+    Can be wrong: Values that the model rightly knows, or derived by more than a sum, difference,
+        product or share of numbers that stand together, are unseen as well; a value that stands in
+        the input, or follows from it, by chance hides an invented one.
     """
     offering = facts.offering
     if not offering:
