@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spanwitness.model import ToolCallPart
 from spanwitness.rules import tool_names
 from spanwitness.rules.facts import is_reply
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, REQUESTS
 
@@ -23,7 +24,9 @@ _PENDING = re.compile(
 )
 
 
-@rule("call_not_executed", severity="error", fault="harness", needs=CHATS | REQUESTS)
+@rule(
+    "call_not_executed", severity="error", fault="harness", needs=CHATS | REQUESTS, signs=ODD_LOOP
+)
 def call_not_executed(facts: Facts) -> Outcome:
     """The model asked for a call, and the run ended without an execution or a result for it.
 

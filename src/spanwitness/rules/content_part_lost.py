@@ -6,6 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from spanwitness.model import MediaPart
+from spanwitness.rules.plain_loops import ODD_LOOP, ODD_PARTS
+from spanwitness.rules.returned import holds_only_text
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
 
@@ -14,11 +16,16 @@ if TYPE_CHECKING:
     from spanwitness.rules.facts import Arrival, Facts
     from spanwitness.rules.rule import Outcome
 
-_TEXT_BLOCKS = (None, "text")
 _TEXT = frozenset({"text", "json", "structured", "tool_reference", "opaque"})
 
 
-@rule("content_part_lost", severity="error", fault="harness", needs=CHATS | EXECUTIONS)
+@rule(
+    "content_part_lost",
+    severity="error",
+    fault="harness",
+    needs=CHATS | EXECUTIONS,
+    signs=ODD_LOOP | ODD_PARTS,
+)
 def content_part_lost(facts: Facts) -> Outcome:
     """An image, a PDF or another part of a result did not arrive, or arrived as text.
 
@@ -84,15 +91,7 @@ def _is_plain(execution: Execution) -> bool:
     """Say whether a result is known to hold no part of another kind than text."""
     if not execution.has_result:
         return execution.outcome == "empty"
-    result = execution.result
-    if isinstance(result, str):
-        return True
-    if isinstance(result, dict):
-        result = result.get("content", result)
-    for block in result if isinstance(result, list) else [result]:
-        if isinstance(block, dict) and block.get("type") not in _TEXT_BLOCKS:
-            return False
-    return True
+    return holds_only_text(execution.result)
 
 
 def _follows(chat: ChatCall, n_missing: int) -> bool:

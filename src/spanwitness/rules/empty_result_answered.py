@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
 
@@ -26,7 +27,13 @@ _LONGEST_POINTER = 80
 """Characters."""
 
 
-@rule("empty_result_answered", severity="error", fault="reasoning", needs=EXECUTIONS | CHATS)
+@rule(
+    "empty_result_answered",
+    severity="error",
+    fault="reasoning",
+    needs=EXECUTIONS | CHATS,
+    signs=ODD_LOOP,
+)
 def empty_result_answered(facts: Facts) -> Outcome:
     """Every read gave nothing, and the answer makes a positive claim all the same.
 

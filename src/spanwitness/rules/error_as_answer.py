@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import EXECUTIONS
 from spanwitness.rules.wording import as_text
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _MIN_CHARS = 4
 
 
-@rule("error_as_answer", severity="error", fault="harness", needs=EXECUTIONS)
+@rule("error_as_answer", severity="error", fault="harness", needs=EXECUTIONS, signs=ODD_LOOP)
 def error_as_answer(facts: Facts) -> Outcome:
     """The answer of a run that ended well is the error text of one of its tools.
 

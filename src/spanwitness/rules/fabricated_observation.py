@@ -71,7 +71,7 @@ def _is_silent(facts: Facts) -> bool:
 
 def _reported(facts: Facts, text: str) -> str:
     """Return what the text reports that did not happen, as a sentence; empty when nothing."""
-    happened = bool(facts.executions)
+    happened = facts.has_executions
     tool = wording.transcript_tool(text)
     if tool is not None and not _ran(facts, tool):
         return f"A reply wrote the observation of {tool} itself."

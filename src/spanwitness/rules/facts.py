@@ -17,6 +17,7 @@ from spanwitness.rules.due import Due, due
 from spanwitness.rules.failures import is_failure
 from spanwitness.rules.offers import Offers, index_of
 from spanwitness.rules.output_tools import schema_tools, terminal_tools
+from spanwitness.rules.plain_loops import ALL_LOOP_SIGNS, loop_signs_of
 from spanwitness.rules.replies import accepted_replies, reply_texts
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
 from spanwitness.rules.signs import ALL_SIGNS, signs_of
@@ -101,7 +102,11 @@ class Facts:
         See `rules.subjects` and `rules.signs`; where the trace has a hole, all of them are set.
         """
         run = self.run
-        return subjects_of(run) | signs_of(run) if run.is_complete else ALL | ALL_SIGNS
+        if not run.is_complete:
+            return ALL | ALL_SIGNS | ALL_LOOP_SIGNS
+        # A contract may declare what a tool is, and so make a plain loop another thing.
+        loop = ALL_LOOP_SIGNS if self.contracts else loop_signs_of(run)
+        return subjects_of(run) | signs_of(run) | loop
 
     @fact
     def nothing_found(self) -> Outcome:
@@ -141,6 +146,14 @@ class Facts:
         from spanwitness.normalize.executions import executions
 
         return executions(self.run, self.positions)
+
+    @fact
+    def has_executions(self) -> bool:
+        """Whether anything was executed in what the trace shows."""
+        for tool in self.run.tools:
+            if not tool.is_refused:
+                return True
+        return bool(self.executions)
 
     @fact
     def execution_of(self) -> dict[str, Execution]:

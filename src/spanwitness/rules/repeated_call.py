@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import TextPart
 from spanwitness.rules import tool_names
+from spanwitness.rules.plain_loops import ODD_LOOP, REPEATS
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.same_calls import (
     arguments_key,
@@ -25,7 +26,13 @@ _MANY = 3
 _DONE = ("value", "empty")
 
 
-@rule("repeated_call", severity="warning", fault="reasoning", needs=EXECUTIONS)
+@rule(
+    "repeated_call",
+    severity="warning",
+    fault="reasoning",
+    needs=EXECUTIONS,
+    signs=ODD_LOOP | REPEATS,
+)
 def repeated_call(facts: Facts) -> Outcome:
     """The same call gave the same result three times with nothing between, or a write was repeated.
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spanwitness.model import MediaPart, OpaquePart, TextPart, ToolResultPart
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
 
@@ -25,7 +26,9 @@ _REFERENCE = re.compile(
 _MAX_REFERENCE = 600
 
 
-@rule("result_altered", severity="warning", fault="harness", needs=CHATS | EXECUTIONS)
+@rule(
+    "result_altered", severity="warning", fault="harness", needs=CHATS | EXECUTIONS, signs=ODD_LOOP
+)
 def result_altered(facts: Facts) -> Outcome:
     """Some value of a tool's result is missing from what the model was given.
 

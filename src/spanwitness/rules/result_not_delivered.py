@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import ToolCallPart
 from spanwitness.rules import tool_names
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.stated import input_texts
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 _GAVE = ("value", "error", "empty", "cached")
 
 
-@rule("result_not_delivered", severity="error", fault="harness", needs=CHATS | EXECUTIONS)
+@rule(
+    "result_not_delivered",
+    severity="error",
+    fault="harness",
+    needs=CHATS | EXECUTIONS,
+    signs=ODD_LOOP,
+)
 def result_not_delivered(facts: Facts) -> Outcome:
     """A tool ran for the model, later calls of the same loop could carry its result, and none did.
 

@@ -29,13 +29,13 @@ def knows_arguments(execution: Execution) -> bool:
 
 def has_same_arguments(left: Execution, right: Execution) -> bool:
     """Say whether two executions of one tool are known to have the same arguments."""
-    if _surely_differ(left.arguments, right.arguments):
+    if surely_differ(left.arguments, right.arguments):
         return False
     key = arguments_key(left)
     return key is not None and key == arguments_key(right)
 
 
-def _surely_differ(left: object, right: object) -> bool:
+def surely_differ(left: object, right: object) -> bool:
     """Tell most different arguments apart without writing them as JSON, which is dear."""
     if type(left) is not dict or type(right) is not dict or len(left) != len(right):
         return False

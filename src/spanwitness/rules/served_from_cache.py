@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.same_calls import arguments_key
 from spanwitness.rules.subjects import EXECUTIONS
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from spanwitness.rules.rule import Outcome
 
 
-@rule("served_from_cache", severity="warning", fault="harness", needs=EXECUTIONS)
+@rule("served_from_cache", severity="warning", fault="harness", needs=EXECUTIONS, signs=ODD_LOOP)
 def served_from_cache(facts: Facts) -> Outcome:
     """A result was served without an execution, and a write lies between it and the execution.
 

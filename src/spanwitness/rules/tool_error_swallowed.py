@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
+from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.recovery import was_recovered
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import EXECUTIONS
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from spanwitness.rules.rule import Outcome
 
 
-@rule("tool_error_swallowed", severity="error", fault="reasoning", needs=EXECUTIONS)
+@rule("tool_error_swallowed", severity="error", fault="reasoning", needs=EXECUTIONS, signs=ODD_LOOP)
 def tool_error_swallowed(facts: Facts) -> Outcome:
     """An execution failed, no retry, fallback or disclosure followed, and the answer stands.
 
