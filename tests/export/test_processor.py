@@ -280,37 +280,18 @@ def test_a_span_that_cannot_be_encoded_costs_itself_only():
     assert p.losses.as_dict() == {"unencodable": 1}
 
 
-def test_sweepers_run_every_interval_and_a_broken_one_stops_nothing():
-    calls = Counter()
-
-    def broken() -> None:
-        calls["broken"] += 1
-        raise RuntimeError("bug")
-
-    def ends_a_span() -> None:
-        calls["sound"] += 1
-        p.end_spans(1)
-
-    sender = MemorySender()
-    with pipeline(sender=sender, schedule_delay_s=0.02) as p:
-        p.processor.add_sweeper(broken)
-        p.processor.add_sweeper(ends_a_span)
-        deadline = time.monotonic() + 5
-        while len(sender.names) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert calls["broken"] >= 3
-    assert len(sender.names) >= 3
-
-
 def test_flush_from_the_worker_itself_does_not_deadlock():
     answers: list[bool] = []
-    with pipeline(sender=MemorySender(), schedule_delay_s=0.02) as p:
-        p.processor.add_sweeper(lambda: answers.append(p.processor.flush(5)))
-        deadline = time.monotonic() + 5
-        while not answers and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert answers
-    assert answers[0] is False
+
+    class FlushingSender(MemorySender):
+        def send(self, parcel, timeout_s):
+            answers.append(p.processor.flush(5))
+            return super().send(parcel, timeout_s)
+
+    with pipeline(sender=FlushingSender()) as p:
+        p.end_spans(1)
+        p.processor.flush(5)
+    assert answers == [False]
 
 
 def test_spans_that_end_in_finalizers_during_enqueueing_neither_deadlock_nor_vanish():

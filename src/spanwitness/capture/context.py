@@ -105,7 +105,9 @@ class RunState:
     is_root_ended: bool = False
     """The root's end has been counted."""
     seq_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    """Gives each span that starts its sequence number."""
     end_counter: itertools.count[int] = field(default_factory=lambda: itertools.count(0))
+    """Advanced by each span that ends."""
 
     def keep(self, record: RawRecord) -> None:
         """Keep the record of a span of an unsampled run, or what makes it, up to a bound."""
@@ -113,14 +115,6 @@ class RunState:
             self.raw_records.append(record)
         else:
             self.mark_incomplete("spans_lost")
-
-    def next_seq(self) -> int:
-        """Return the next sequence number of the run: a span starts."""
-        return next(self.seq_counter)
-
-    def count_end(self) -> None:
-        """Count a span that ended."""
-        next(self.end_counter)
 
     @property
     def records(self) -> list[SpanRecord]:

@@ -23,8 +23,6 @@ from spanwitness.export.weight import estimate_bytes
 from spanwitness.guard import guard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span
 
@@ -82,7 +80,6 @@ class ExportProcessor(SpanProcessor):
         self._wake_spans = settings.max_batch_spans
         self._wake_bytes = settings.max_batch_bytes
         self._start_lock = threading.Lock()
-        self._sweepers: list[Callable[[], object]] = []
         self._is_stopping = False
         self._forked_ns = 0
         self._start_afresh(sender)
@@ -141,10 +138,6 @@ class ExportProcessor(SpanProcessor):
             self._wake.put(None)
         if self._worker is None:
             self._start_worker()
-
-    def add_sweeper(self, sweep: Callable[[], object]) -> None:
-        """Call `sweep()` once an export interval on the worker thread; its faults are contained."""
-        self._sweepers.append(sweep)
 
     @property
     def exit_timeout_s(self) -> float:
@@ -302,9 +295,6 @@ class ExportProcessor(SpanProcessor):
         if monotonic() >= self._next_tick:
             self._next_tick = monotonic() + self._settings.schedule_delay_s
             self._recount()
-            for sweep in tuple(self._sweepers):
-                with guard("export.sweeper"):
-                    sweep()
         while self._has_parcel() and self._delivery.wait_s() == 0 and not self._is_finished():
             is_urgent = bool(self._flushes) or self._is_stopping
             is_settled = self._delivery.attempt(self._attempt_timeout_s(), is_urgent=is_urgent)
