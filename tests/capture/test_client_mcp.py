@@ -16,12 +16,14 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types import Tool, ToolAnnotations
 from tests.capture import mcp_pages_server
 from tests.capture.witnessing import watching
 
 from spanwitness.capture.client import wrap_client
 from spanwitness.capture.content import ContentPolicy
 from spanwitness.capture.instrument import instrument, uninstrument
+from spanwitness.capture.mcp_values import effect_of
 from spanwitness.capture.run import run
 from spanwitness.capture.tool import tool_call
 from spanwitness.errors import PhaseError
@@ -258,3 +260,18 @@ async def test_the_phases_of_a_run_hold_for_calls_of_a_session(on_violation):
     assert late["spanwitness.phase.refused"] is (on_violation == "refuse")
     assert late["spanwitness.tool.outcome"] == ("error" if on_violation == "refuse" else "value")
     assert "spanwitness.phase" not in free
+
+
+@pytest.mark.parametrize(
+    ("hints", "effect"),
+    [
+        ({"read_only_hint": True}, "read"),
+        ({"read_only_hint": False, "destructive_hint": False}, "write"),
+        ({"destructive_hint": True}, "write"),
+        ({"destructive_hint": False}, None),
+        ({}, None),
+    ],
+)
+def test_the_hints_of_a_tool_say_what_it_does(hints, effect):
+    listed = Tool(name="t", input_schema={}, annotations=ToolAnnotations(**hints))
+    assert effect_of(listed) == effect

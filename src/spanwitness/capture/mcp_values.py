@@ -53,9 +53,12 @@ def _first(value: object, *names: str) -> Any:
 
 def effect_of(tool: object) -> Literal["read", "write"] | None:
     """Say what a tool's annotations say about its effect; `None` = nothing."""
-    is_read_only = _first(getattr(tool, "annotations", None), "read_only_hint", "readOnlyHint")
+    hints = getattr(tool, "annotations", None)
+    is_read_only = _first(hints, "read_only_hint", "readOnlyHint")
     if is_read_only is None:
-        return None
+        # That it may destroy means that it writes; that it does not says nothing.
+        is_destructive = _first(hints, "destructive_hint", "destructiveHint")
+        return "write" if is_destructive else None
     return "read" if is_read_only else "write"
 
 
