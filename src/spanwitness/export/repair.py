@@ -14,6 +14,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import Link, Status
 
+from spanwitness.capture.plain import clean
 from spanwitness.semconv.spanwitness import REPAIRED
 
 if TYPE_CHECKING:
@@ -79,29 +80,22 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _text(text: str) -> str:
-    """Join surrogate pairs to the character they mean and replace lone ones by U+FFFD."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _value(value: object) -> object:
     if isinstance(value, str):
-        return _text(value)
+        return clean(value)
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
         return value if _INT_MIN <= value <= _INT_MAX else str(value)
     if isinstance(value, Mapping):
-        return {_text(str(k)): _value(v) for k, v in value.items()}
+        return {clean(str(k)): _value(v) for k, v in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return tuple(map(_value, value))
     return value if isinstance(value, float | bytes) else f"<{type(value).__name__}>"
 
 
 def _mapping(owner: object) -> dict[str, AttributeValue]:
-    return {_text(str(k)): _value(v) for k, v in attributes_of(owner).items()}  # type: ignore[misc]
+    return {clean(str(k)): _value(v) for k, v in attributes_of(owner).items()}  # type: ignore[misc]
 
 
 class _Repaired(ReadableSpan):
@@ -109,19 +103,19 @@ class _Repaired(ReadableSpan):
 
     def __init__(self, span: ReadableSpan, marks: Sequence[str]) -> None:
         attributes = _mapping(span)
-        attributes[REPAIRED] = tuple(map(_text, marks))
+        attributes[REPAIRED] = tuple(map(clean, marks))
         super().__init__(
-            name=_text(span.name),
+            name=clean(span.name),
             context=span.get_span_context(),
             parent=span.parent,
             resource=Resource(_mapping(span.resource), span.resource.schema_url),
             attributes=attributes,
-            events=[Event(_text(e.name), _mapping(e), e.timestamp) for e in span.events],
+            events=[Event(clean(e.name), _mapping(e), e.timestamp) for e in span.events],
             links=[Link(link.context, _mapping(link)) for link in span.links],
             kind=span.kind,
             status=Status(
                 span.status.status_code,
-                None if span.status.description is None else _text(span.status.description),
+                None if span.status.description is None else clean(span.status.description),
             ),
             start_time=span.start_time,
             end_time=span.end_time,
