@@ -70,7 +70,7 @@ class ScriptedCollector:
     """Receives OTLP traces over HTTP (protobuf and JSON) and, on request, gRPC.
 
     Use it as a context manager. Answers are taken in order from `script`; after the last one every
-    request is taken.
+    request is taken. Metrics and logs are taken as well and not kept.
 
     Args:
         *script: Answers in order, for both protocols together.
@@ -206,6 +206,9 @@ def _handler(collector: ScriptedCollector) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             wire = self.rfile.read(int(self.headers["content-length"]))
+            if self.path.endswith(("/v1/metrics", "/v1/logs")):
+                self._take_unread()
+                return
             body = _DECODERS[self.headers.get("content-encoding", "none")](wire)
             is_json = "json" in self.headers["content-type"]
             spans = _json_spans(body) if is_json else _proto_spans(body)
@@ -227,6 +230,13 @@ def _handler(collector: ScriptedCollector) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-length", str(len(reply)))
             self.end_headers()
             self.wfile.write(reply)
+
+        def _take_unread(self) -> None:
+            """Answer another signal with an empty success; the script is for traces."""
+            self.send_response(200)
+            self.send_header("content-type", self.headers["content-type"])
+            self.send_header("content-length", "0")
+            self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""
