@@ -2,9 +2,10 @@
 
 The base (1.0) is what one writes by hand with OpenTelemetry: `start_as_current_span`, eight
 `set_attribute` and `json.dumps` of arguments and result. All candidates use a provider with one
-processor that does nothing, inside a run (the base: inside a span). Before each call the model's
-request for it is put on the run's board, so that the call finds its id there; that is the work of
-the client's side and not timed here. One row has five parallel calls of the same tool open.
+processor that does nothing, inside a run (the base: inside a span). Calls are timed in groups, as
+reading the clock between any two slows both. Before each group the model's requests for it, one a
+tool, are put on the run's board, so that each call finds its id there; that is the work of the
+client's side and not timed here. One row has five parallel calls of the same tool open.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ _RESULTS = {
 }
 _BARS = {"small": 0.70, "10 kB": 0.80, "1 MB": 0.05, "1 MB of text": 0.05}
 _N_CALLS = {"small": 250, "10 kB": 200, "1 MB": 8, "1 MB of text": 40}
+_GROUP = {"small": 25, "10 kB": 10, "1 MB": 1, "1 MB of text": 1}
 _OFF_BAR_US, _UNSAMPLED_BAR_US = 0.5, 1.5
 _BASE, _LEAN, _BARE = "plain OpenTelemetry", "plain, attributes at start", "bare function"
 _FIVE = "spanwitness, five parallel calls of this tool open"
@@ -196,19 +198,23 @@ def _empty(provider: TracerProvider) -> Callable[..., Any]:
 
 
 def _group(
-    call: Callable[..., Any], drive: Callable[[Any], object] | None, n_open: int
-) -> Callable[[], object]:
-    query = _QUERIES[0]
-    if n_open == 1 and drive is None:
-        return lambda: call(query, page=2)
-    if n_open == 1:
-        return lambda: drive(call(query, page=2))
+    calls: list[Callable[..., Any]],
+    drive: Callable[[Any], object] | None = None,
+    queries: tuple[str, ...] = _QUERIES[:1],
+) -> Callable[[], None]:
+    """Call each with each query."""
 
-    def calls() -> None:
-        for each in _QUERIES:
-            call(each, page=2)
+    def group() -> None:
+        for query in queries:
+            for call in calls:
+                call(query, page=2)
 
-    return calls
+    def driven() -> None:
+        for query in queries:
+            for call in calls:
+                drive(call(query, page=2))
+
+    return group if drive is None else driven
 
 
 def _in_span(
@@ -216,7 +222,7 @@ def _in_span(
     call: Callable[..., Any],
     drive: Callable[[Any], object] | None = None,
     *,
-    n_open: int = 1,
+    n_group: int = 25,
 ) -> Candidate:
     tracer = provider.get_tracer("bench")
 
@@ -224,17 +230,21 @@ def _in_span(
         return tracer.start_as_current_span("run")
 
     return Candidate(
-        call=_group(call, drive, n_open), n_calls=n_open, prepare=lambda: None, around=around
+        call=_group([call] * n_group, drive),
+        n_calls=n_group,
+        prepare=lambda: None,
+        around=around,
     )
 
 
 def _in_run(
     provider: TracerProvider,
-    call: Callable[..., Any],
+    bare: Callable[..., Any],
     drive: Callable[[Any], object] | None = None,
     *,
     is_on: bool = True,
-    n_open: int = 1,
+    n_group: int = 25,
+    queries: tuple[str, ...] = _QUERIES[:1],
 ) -> Candidate:
     @contextmanager
     def around() -> Iterator[None]:
@@ -247,10 +257,11 @@ def _in_run(
             spans.set_enabled(True)
             spans.use_provider(None)
 
+    names = [f"search_text_{number}" for number in range(n_group)]
     return Candidate(
-        call=_group(call, drive, n_open),
-        n_calls=n_open,
-        prepare=partial(_post_calls, n_open),
+        call=_group([sw.tool(effect="read", name=name)(bare) for name in names], drive, queries),
+        n_calls=n_group * len(queries),
+        prepare=partial(_post_calls, names, queries),
         around=around,
     )
 
@@ -258,19 +269,18 @@ def _in_run(
 _number = 0
 
 
-def _post_calls(n_open: int) -> None:
+def _post_calls(names: list[str], queries: tuple[str, ...]) -> None:
     """Do what the client's side does for a reply with calls: put them on the run's board."""
     global _number  # noqa: PLW0603
     state = current_run()
     if state is None:
         return
     requests = []
-    for query in _QUERIES[:n_open]:
-        _number += 1
-        arguments = {"query": query, "page": 2}
-        requests.append(
-            ToolRequest(name="search_text", call_id=f"call_{_number}", arguments=arguments)
-        )
+    for query in queries:
+        for name in names:
+            _number += 1
+            arguments = {"query": query, "page": 2}
+            requests.append(ToolRequest(name=name, call_id=f"call_{_number}", arguments=arguments))
     state.board.post(requests, "0000000000000001")
 
 
@@ -279,23 +289,26 @@ def _post_calls(n_open: int) -> None:
 
 def _sync_rows(providers: _Providers, size: str, n_batches: int) -> list[Row]:
     bare = _sync_tool(_RESULTS[size])
-    ours = sw.tool(effect="read")(bare)
+    n_group = _GROUP[size]
+    in_span = partial(_in_span, n_group=n_group)
     candidates = {
-        _BASE: _in_span(providers.plain, _plain("sync", providers.plain, bare)),
-        _OURS: _in_run(providers.plain, ours),
-        _DETECTED: _in_run(providers.watched, ours),
+        _BASE: in_span(providers.plain, _plain("sync", providers.plain, bare)),
+        _OURS: _in_run(providers.plain, bare, n_group=n_group),
+        _DETECTED: _in_run(providers.watched, bare, n_group=n_group),
     }
     for name, decorate in decorators(providers.plain).items():
-        candidates[name] = _in_span(providers.plain, decorate(_sync_tool(_RESULTS[size])))
+        candidates[name] = in_span(providers.plain, decorate(_sync_tool(_RESULTS[size])))
     if size == "small":
-        candidates[_FIVE] = _in_run(providers.plain, ours, n_open=len(_QUERIES))
-        candidates[_LEAN] = _in_span(providers.plain, _lean(providers.plain, bare))
-        candidates["start and end of an empty span"] = _in_span(
+        candidates[_FIVE] = _in_run(providers.plain, bare, n_group=5, queries=_QUERIES)
+        candidates[_LEAN] = in_span(providers.plain, _lean(providers.plain, bare))
+        candidates["start and end of an empty span"] = in_span(
             providers.plain, _empty(providers.plain)
         )
     is_slow = size.startswith("1 MB")
     timings = compare(
-        candidates, n_calls=_N_CALLS[size], n_batches=min(n_batches, 7) if is_slow else n_batches
+        candidates,
+        n_calls=_N_CALLS[size] // n_group,
+        n_batches=min(n_batches, 7) if is_slow else n_batches,
     )
     keep(f"tool_calls_{size.replace(' ', '_')}", timings)
     return _ratio_rows(f"decorated call, sync, {size}", timings, _BARS[size])
@@ -309,18 +322,17 @@ def _kind_rows(
     n_batches: int,
 ) -> list[Row]:
     bare = make(_SMALL)
-    ours = sw.tool(effect="read")(bare)
     timings = compare(
         {
             _BASE: _in_span(providers.plain, _plain(kind, providers.plain, bare), drive),
-            _OURS: _in_run(providers.plain, ours, drive),
-            _DETECTED: _in_run(providers.watched, ours, drive),
+            _OURS: _in_run(providers.plain, bare, drive),
+            _DETECTED: _in_run(providers.watched, bare, drive),
             **{
                 name: _in_span(providers.plain, decorate(make(_SMALL)), drive)
                 for name, decorate in decorators(providers.plain).items()
             },
         },
-        n_calls=_N_CALLS["small"],
+        n_calls=_N_CALLS["small"] // _GROUP["small"],
         n_batches=n_batches,
     )
     keep(f"tool_calls_{kind}", timings)
@@ -347,14 +359,13 @@ def _idle_rows(providers: _Providers, n_batches: int) -> list[Row]:
     found = []
     for size in ("small", "1 MB"):
         bare = _sync_tool(_RESULTS[size])
-        ours = sw.tool(effect="read")(bare)
         timings = compare(
             {
                 _BARE: _in_span(providers.off, bare),
-                "switched off": _in_run(providers.plain, ours, is_on=False),
-                "unsampled": _in_run(providers.off, ours),
+                "switched off": _in_run(providers.plain, bare, is_on=False),
+                "unsampled": _in_run(providers.off, bare),
             },
-            n_calls=500,
+            n_calls=20,
             n_batches=n_batches,
         )
         keep(f"tool_calls_idle_{size.replace(' ', '_')}", timings)
@@ -396,7 +407,7 @@ class _Counting(dict):
 def _nothing_serialised(provider: TracerProvider) -> Row:
     """Call an unsampled tool with arguments and a result that notice being read."""
     _Counting.n_reads = 0
-    candidate = _in_run(provider, sw.tool(_sync_tool(_Counting(a=1))))
+    candidate = _in_run(provider, _sync_tool(_Counting(a=1)))
     with candidate.around():
         sw.tool(_sync_tool(_Counting(a=1)))(_Counting(query="x"))
     n_reads = _Counting.n_reads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,3 +44,12 @@ def _no_contained_fault(request: pytest.FixtureRequest) -> Iterator[None]:
         after = guard.faults()
         fresh = {site: n - before.get(site, 0) for site, n in after.items()}
         assert not any(fresh.values()), f"contained faults of ours: {fresh}"
+
+
+@pytest.fixture(autouse=True)
+def _own_board() -> Iterator[None]:
+    """Keep calls that a model asked for outside every run within their test."""
+    yield
+    board = sys.modules.get("spanwitness.capture.board")
+    if board is not None:
+        board.ambient_board.clear()

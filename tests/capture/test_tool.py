@@ -402,3 +402,63 @@ def test_a_result_is_held_where_its_call_was_found():
         called(1)
     assert board.held("call_0").value == 1
     assert [other.held("call_0") for other in others] == [None] * 5
+
+
+def test_small_results_stay_with_their_calls_and_large_ones_are_counted():
+    small, large = {"v": "x"}, {"v": "x" * 5000}
+    with watching() as seen:
+        board = seen.state.board
+        board.post([request("a", {}, "c1"), request("b", {}, "c2")], "x")
+        tool(name="a")(lambda: small)()
+        tool(name="b")(lambda: large)()
+        assert board.held("c1").value is small
+        assert board.held("c1").name == "a"
+        assert board.held("c2").value is large
+        assert board.held("c2").size_chars > 5000
+        # The id in a later reply is another call: what the earlier one gave is over.
+        board.post([request("a", {}, "c1")], "later")
+        assert board.held("c1") is None
+
+
+def test_a_cleared_board_knows_nothing():
+    board = context.Board()
+    board.post([request("t", {}, "c1")], "x")
+    board.hold("c2", context.Returned(name="t", value=1, size_chars=1))
+    board.clear()
+    assert not board.knows("c1")
+    assert board.held("c2") is None
+    assert board.is_idle
+    assert board.claim("t", {}) is context.NO_CLAIM
+
+
+def test_an_unsampled_call_is_claimed_and_noted_in_every_outcome():
+    def fail():
+        raise ValueError("secret")
+
+    with watching(sampler=sampling.ALWAYS_OFF) as seen:
+        seen.state.is_recording = False
+        seen.state.board.post([request("ok", {"a": 1}, "c1"), request("ok", {"a": 2}, "c2")], "x")
+        ok = tool(name="ok")(lambda a: {"found": a})
+        ok(2)
+        ok(1)
+        tool(name="none")(lambda: None)()
+        with pytest.raises(ValueError, match="secret"):
+            tool(name="bad")(fail)()
+        outer = tool(name="outer")(lambda: ok(3))
+        outer()
+        records = seen.state.records
+    by_name = [
+        (r.attributes["gen_ai.tool.name"], r.attributes["spanwitness.tool.outcome"])
+        for r in records
+    ]
+    assert by_name == [
+        ("ok", "value"), ("ok", "value"), ("none", "empty"), ("bad", "error"),
+        ("ok", "value"), ("outer", "value"),
+    ]  # fmt: skip
+    links = [r.attributes.get("gen_ai.tool.call.id") for r in records]
+    assert links[:2] == ["c2", "c1"]
+    assert links[2:] == [None] * 4
+    inner, outermost = records[-2:]
+    assert inner.parent_span_id == outermost.span_id
+    assert outermost.attributes["spanwitness.seq"] < inner.attributes["spanwitness.seq"]
+    assert seen.state.started == seen.state.ended == 6

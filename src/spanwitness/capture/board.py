@@ -221,6 +221,16 @@ class Board:
             while len(held) > _MAX_RETURNED or self._returned_chars > _MAX_RETURNED_CHARS:
                 self._returned_chars -= held.popitem(last=False)[1].size_chars
 
+    def clear(self) -> None:
+        """Forget all calls, unfinished streams and results."""
+        with self._lock:
+            self._open.clear()
+            self.unclaimed.clear()
+            self._returned.clear()
+            self._returned_chars = 0
+            self.peeks = []
+            self.delivered = None
+
     @property
     def is_idle(self) -> bool:
         """Whether no call waits for a tool and no stream may still bring one."""
