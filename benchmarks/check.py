@@ -118,10 +118,12 @@ def _file_rows(dialect: Dialect, n_spans: int, n_turns: int, *, is_interleaved: 
     with _file(dialect, n_spans, is_interleaved=is_interleaved) as path:
         seen: Counter[str] = Counter()
         n_bytes = path.stat().st_size
-        memory = _memory_row(path, dialect, n_spans, is_interleaved=is_interleaved)
+        memory = (
+            [_memory_row(path, dialect, n_spans, is_interleaved=True)] if is_interleaved else []
+        )
         loads = _orjson_loads()
         if loads is None:
-            return [Row(what=f"check, {name}", figure="orjson is not installed"), memory]
+            return [Row(what=f"check, {name}", figure="orjson is not installed"), *memory]
         figures = _in_turn(
             {
                 "spanwitness": lambda: seen.update(judge(path)),
@@ -140,7 +142,7 @@ def _file_rows(dialect: Dialect, n_spans: int, n_turns: int, *, is_interleaved: 
         f" {n_flagged} of {n_runs} runs flagged)"
     )
     bar = f"<= {_DECODE_BAR:g} x"
-    return [at_most(f"check, {name}", ratio, _DECODE_BAR, figure=figure, bar=bar), memory]
+    return [at_most(f"check, {name}", ratio, _DECODE_BAR, figure=figure, bar=bar), *memory]
 
 
 def _orjson_loads() -> Callable[[bytes], object] | None:
