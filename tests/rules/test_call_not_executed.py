@@ -196,3 +196,15 @@ def test_a_last_call_that_is_the_output_of_the_run_is_the_answer_and_no_lost_cal
 @pytest.mark.parametrize("final", ['{"total": 12}', "Done.", '{"total": 41.5, "x": 2}', "{", None])
 def test_a_last_call_that_is_not_the_output_of_the_run_is_lost(final):
     assert judge("call_not_executed", run(*AGENTIC, final_text=final)).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"submission": Submission(span_id="f" * 16, digest="d")}, "not_assessed"),
+        ({"has_final": True}, "not_assessed"),
+        ({"has_final": False}, "violated"),
+    ],
+)
+def test_without_content_a_last_call_may_be_the_output_of_the_run(fields, word):
+    assert judge("call_not_executed", without_content(run(*AGENTIC, **fields))).verdict == word

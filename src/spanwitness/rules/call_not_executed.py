@@ -37,7 +37,8 @@ def call_not_executed(facts: Facts) -> Outcome:
     Needs: The calls of each reply, and the results that stand in later requests; for the last reply
         of a run, tool spans or a run without any earlier execution.
     Not assessed when: Calls or delivered results are not recorded, the run has no root of its own,
-        its tools have no spans (the last call may have run unseen), or the trace has a hole.
+        its tools have no spans (the last call may have run unseen), the arguments of a last call
+        that may be the answer itself are not recorded, or the trace has a hole.
     Can be wrong: A function that is not decorated, asked for once in a run of one model call, runs
         unseen and is reported.
     """
@@ -110,11 +111,22 @@ def _judge(facts: Facts, request: Request) -> str:
         return "fine"
     if run.root_span_id in {chat.span_id for chat in run.chats}:
         return "the model call is a trace of its own, so what followed it is not known"
+    if _may_be_answer(facts, request):
+        return "whether the last call is the answer, in the form of a call, is not recorded"
     if any(e.how == "span" and e.side == "client" for e in facts.executions):
         return "lost"
     if "spanwitness" in run.dialects and not facts.executions:
         return "lost"
     return "tools have no spans in this trace, so the last call may have run unseen"
+
+
+def _may_be_answer(facts: Facts, request: Request) -> bool:
+    """Without content: a reply that is nothing but a call, in a run that gave something back."""
+    run, call = facts.run, request.call
+    if call.arguments is not None or request.chat.text_chars:
+        return False
+    gave = run.submission is not None or bool(run.has_final)
+    return gave and all(tool.name != call.name for tool in run.tools)
 
 
 def _is_asked_again(facts: Facts, request: Request) -> bool:
