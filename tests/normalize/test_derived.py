@@ -22,6 +22,8 @@ AMOUNTS = "Add up: 12.50 EUR, 20 EUR, 9.99 EUR."
         ("It is 33%.", "50 of 150 people came."),
         ("It is 33.3%.", "50 of 150 people came."),
         ("The speed is 72.5 km/h.", "145 km in 2 h."),
+        ("It is 0.002 A.", "The current is 2 mA."),
+        ("It is 3000 g.", "It weighs 3 kg."),
         ("Pay 119 EUR.", "100 EUR and 19% tax"),
         ("Pay 85 EUR.", "100 EUR less 15%"),
         ("The sum is 5050.", ", ".join(map(str, range(30, 51))) + " and 4210 more"),

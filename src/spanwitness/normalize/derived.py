@@ -1,4 +1,4 @@
-"""Numbers that follow from given ones by plain calculation: sums, differences, shares.
+"""Numbers that follow from given ones by plain calculation: sums, differences, shares, prefixes.
 
 Only numbers that stand together in one short text (a question, a row of amounts) are combined, and
 only few of them: among many, some would give any number by chance.
@@ -30,7 +30,7 @@ def derived(contents: Iterable[str], rows: Iterable[Sequence[float]]) -> set[str
     if not wanted:
         return found
     for numbers in rows:
-        if not 2 <= len(numbers) <= 10 * _MAX_COMBINED:
+        if not 1 <= len(numbers) <= 10 * _MAX_COMBINED:
             continue
         for value in _results(numbers):
             found.update([content for content, low, high in wanted if low <= value <= high])
@@ -56,6 +56,9 @@ def _results(numbers: Sequence[float]) -> Iterator[float]:
     yield total / len(numbers)
     if len(numbers) > _MAX_COMBINED:
         return
+    for number in numbers:
+        yield number * 1000
+        yield number / 1000
     yield sum(a * b for a, b in zip(numbers[::2], numbers[1::2], strict=False))  # pieces by price
     for start in range(len(numbers)):
         partial = 0.0
