@@ -15,7 +15,7 @@ from spanwitness.model import Message, Part, ReasoningPart, TextPart, ToolCallPa
 __all__ = ["decode_plain"]
 
 
-class _Part(msgspec.Struct, forbid_unknown_fields=True):
+class _Part(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: str
     content: str | None = None
     id: str | None = None
@@ -24,7 +24,7 @@ class _Part(msgspec.Struct, forbid_unknown_fields=True):
     response: str | None = None
 
 
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
+class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: str
     parts: list[_Part]
     finish_reason: str | None = None
@@ -44,15 +44,15 @@ def decode_plain(text: str) -> tuple[Message, ...] | None:
     for message in messages:
         if not message.role or message.finish_reason == "":
             return None
-        parts: list[Part] = []
-        for item in message.parts:
-            part = _part(item)
-            if part is None:
-                return None
-            parts.append(part)
-        found.append(
-            Message(role=message.role, parts=tuple(parts), finish_reason=message.finish_reason)
-        )
+        items = message.parts
+        if len(items) == 1:  # nearly always
+            part = _part(items[0])
+            parts: tuple[Part, ...] = () if part is None else (part,)
+        else:
+            parts = tuple([part for part in map(_part, items) if part is not None])
+        if len(parts) != len(items):
+            return None
+        found.append(Message(role=message.role, parts=parts, finish_reason=message.finish_reason))
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spanwitness.model.digest import digest_text
@@ -42,7 +43,12 @@ def stack_of(chats: Sequence[ChatCall]) -> str | None:
                 "?" if names is None else ",".join(names),
             )
         )
-    whole = digest_text(repr(sorted(parts)))
+    return _described(tuple(sorted(parts)))
+
+
+@lru_cache(maxsize=1024)
+def _described(parts: tuple[tuple[str, ...], ...]) -> str:
+    whole = digest_text(repr(list(parts)))
     models = sorted({f"{part[0]}/{part[1]}" for part in parts})
     forms = sorted({part[4].partition(":")[0] for part in parts if part[4] != "?"})
     return " ".join([*models, *forms, f"#{whole}"])

@@ -45,12 +45,14 @@ def decode(value: object) -> tuple[Message, ...]:
 class Known:
     """A list of messages that was decoded, and what is known of the results in it."""
 
-    __slots__ = ("deliveries", "messages", "text")
+    __slots__ = ("deliveries", "head", "messages", "text")
 
     def __init__(
         self, text: str, messages: tuple[Message, ...], deliveries: tuple[Delivery, ...]
     ) -> None:
         self.text = text
+        self.head = text[:-1]
+        """Where a longer history that repeats this one goes on."""
         self.messages = messages
         self.deliveries = deliveries
 
@@ -73,8 +75,8 @@ class History:
         for known in self._known:
             if known.text == text:
                 return known
-            shared = len(known.text) - 1
-            if text.startswith(known.text[:-1]) and text[shared] == ",":
+            shared = len(known.head)
+            if text.startswith(known.head) and text[shared] == ",":
                 fresh = decode(f"[{text[shared + 1 :]}")
                 found = Known(text, known.messages + fresh, known.deliveries + self._judged(fresh))
                 self._known.remove(known)
