@@ -136,7 +136,7 @@ def test_many_clean_runs_are_counted_and_not_listed(spanwitness, tmp_path):
         copy = line.replace(trace_id, f"{number + 1:032x}")
         (tmp_path / f"{number}.otlp.json").write_text(copy)
     checked = spanwitness("check", tmp_path)
-    assert "3 more runs without a finding not shown" in checked.out
+    assert "more runs not shown (--all shows them): 3 no finding" in checked.out
     assert "8 runs, 0 flagged" in checked.out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 _TRACES = Path(__file__).parent.parent / "traces" / "otel-genai-openai"
@@ -39,3 +40,19 @@ def test_a_path_that_is_not_there_is_an_error(spanwitness, tmp_path):
     told = spanwitness("doctor", tmp_path / "absent")
     assert told.status == 2
     assert "absent" in told.err
+
+
+def test_runs_with_content_that_was_cut_are_counted(spanwitness, tmp_path):
+    cut = tmp_path / "cut.otlp.json"
+    text = (_TRACES / "clean.otlp.json").read_text()
+    trace = json.loads(text)
+    for resource in trace["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                for attribute in span["attributes"]:
+                    if attribute["key"] == "gen_ai.input.messages":
+                        value = attribute["value"]["stringValue"]
+                        attribute["value"]["stringValue"] = value[: len(value) // 2]
+    cut.write_text(json.dumps(trace))
+    assert "content cut to size in 1" in spanwitness("doctor", cut).out
+    assert "content cut" not in spanwitness("doctor", _TRACES / "clean.otlp.json").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from spanwitness.cli.report import Summary
+    from spanwitness.cli.terminal import Standing
     from spanwitness.contracts import Contract
     from spanwitness.model import Run
     from spanwitness.rules.engine import Evaluation
 
-_N_SHOWN_CLEAN = 5
+_N_SHOWN_QUIET = 5
+"""Runs without a finding that are shown one by one; the others are counted."""
 
 
 class _Format(StrEnum):
@@ -135,19 +138,24 @@ def _print_json(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
 def _print_text(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
     from rich.console import Console
 
-    from spanwitness.cli.terminal import print_content_note, print_run, print_summary
+    from spanwitness.cli.terminal import (
+        print_content_note,
+        print_run,
+        print_summary,
+        standing,
+    )
 
     console = Console(soft_wrap=False, highlight=False)
-    n_clean = 0
+    n_quiet = 0
+    hidden: Counter[Standing] = Counter()
     is_told = False
     for run, evaluation in judged:
-        is_quiet = not evaluation.is_flagged
-        n_clean += is_quiet
-        if is_quiet and n_clean > _N_SHOWN_CLEAN and not show_all:
+        n_quiet += not evaluation.is_flagged
+        if not evaluation.is_flagged and n_quiet > _N_SHOWN_QUIET and not show_all:
+            hidden[standing(run, evaluation)] += 1
             continue
         if run.content in ("off", "digests") and not is_told:
             print_content_note(console, run)
             is_told = True
         print_run(console, run, evaluation, with_ledger=True, show_all=show_all)
-    n_hidden = 0 if show_all else max(0, n_clean - _N_SHOWN_CLEAN)
-    print_summary(console, summary, n_hidden=n_hidden)
+    print_summary(console, summary, hidden=hidden)

@@ -120,6 +120,7 @@ class _Survey:
 
     def __init__(self) -> None:
         self.n_runs = 0
+        self.n_cut = 0
         self.dialects: Counter[str] = Counter()
         self.incomplete: Counter[str] = Counter()
         self.known: Counter[str] = Counter()
@@ -133,6 +134,7 @@ class _Survey:
         self.n_runs += 1
         self.dialects.update(run.dialects or ("none recognised",))
         self.incomplete.update(run.incomplete_reasons)
+        self.n_cut += any(call.is_truncated for call in (*run.chats, *run.tools))
         evaluation = evaluate(run)
         for row in evaluation.ledger:
             for column in _COLUMNS:
@@ -174,6 +176,9 @@ def _print_runs(console: Console, survey: _Survey) -> None:
     console.print(Text(f"{survey.n_runs} runs; dialects: {spoken or 'none'}", style="bold"))
     for reason, n in survey.incomplete.most_common():
         console.print(Text(f"incomplete: {reason} in {n}", style="yellow"))
+    if survey.n_cut:
+        told = f"content cut to size in {survey.n_cut}: rules that need the whole text are blind"
+        console.print(Text(told, style="yellow"))
 
 
 def _print_columns(console: Console, survey: _Survey) -> None:

@@ -7,7 +7,7 @@ bidirectional marks are made visible, and its length is bounded.
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.box import SIMPLE_HEAD
 from rich.padding import Padding
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -31,6 +31,14 @@ _SEVERITY_STYLE = {
     "warning": "yellow",
     "error": "bold red",
     "critical": "bold white on red",
+}
+Standing: TypeAlias = Literal["FLAGGED", "INCOMPLETE", "CANNOT TELL", "NOTED", "NO FINDING"]
+_STANDING_STYLE: dict[Standing, str] = {
+    "FLAGGED": "bold white on red",
+    "INCOMPLETE": "bold black on yellow",
+    "CANNOT TELL": "bold black on yellow",
+    "NOTED": "bold black on cyan",
+    "NO FINDING": "bold black on green",
 }
 _MAX_ROWS = 40
 _ALONE = "a tool outside of any run: in a thread without its context? (sw.bind_context)"
@@ -72,18 +80,21 @@ def print_run(
     console.print()
 
 
-def _headline(run: Run, evaluation: Evaluation) -> Text:
-    line = Text()
+def standing(run: Run, evaluation: Evaluation) -> Standing:
+    """Return how a run stands, in the word that its headline begins with."""
     if evaluation.is_flagged:
-        line.append(" FLAGGED ", style="bold white on red")
-    elif not run.is_complete:
-        line.append(" INCOMPLETE ", style="bold black on yellow")
-    elif _is_mostly_blind(run, evaluation):
-        line.append(" CANNOT TELL ", style="bold black on yellow")
-    elif evaluation.findings:
-        line.append(" NOTED ", style="bold black on cyan")
-    else:
-        line.append(" NO FINDING ", style="bold black on green")
+        return "FLAGGED"
+    if not run.is_complete:
+        return "INCOMPLETE"
+    if _is_mostly_blind(run, evaluation):
+        return "CANNOT TELL"
+    return "NOTED" if evaluation.findings else "NO FINDING"
+
+
+def _headline(run: Run, evaluation: Evaluation) -> Text:
+    word = standing(run, evaluation)
+    line = Text()
+    line.append(f" {word} ", style=_STANDING_STYLE[word])
     name = run.workflow or run.agent or run.name
     line.append(f" {visible(name, limit=60)}", style="bold")
     if run.agent and run.agent != name:
@@ -206,10 +217,11 @@ def _print_not_assessed(console: Console, verdicts: Sequence[Verdict], *, show_a
     console.print(Text(line, style="dim"))
 
 
-def print_summary(console: Console, summary: Summary, *, n_hidden: int) -> None:
-    """Print the closing lines of `check`."""
-    if n_hidden:
-        console.print(Text(f"{n_hidden} more runs without a finding not shown", style="dim"))
+def print_summary(console: Console, summary: Summary, *, hidden: Mapping[Standing, int]) -> None:
+    """Print the closing lines of `check`; `hidden` counts the runs not shown by how they stand."""
+    if hidden:
+        counts = ", ".join(f"{n} {word.lower()}" for word, n in sorted(hidden.items()))
+        console.print(Text(f"more runs not shown (--all shows them): {counts}", style="dim"))
     noun = "run" if summary.n_runs == 1 else "runs"
     line = Text(f"{summary.n_runs} {noun}, {summary.n_flagged} flagged", style="bold")
     if summary.by_rule:
