@@ -25,7 +25,8 @@ _WORDS = {
 def trace_incomplete(facts: Facts) -> Outcome:
     """Spans of the run were lost, not sampled or never seen, so absence proves nothing.
 
-    Claims: Part of what the run did is not in this trace, for the reasons named.
+    Claims: Part of what the run did is not in this trace, for the reasons named. Content that is
+        off or was cut to a size cap is no hole: the rules that need the text are not assessed.
     Needs: The counts and marks that the tracer leaves on the root (started and ended spans,
         losses, sampling, unseen traffic); parent ids without their span.
     Not assessed when: The spans come from an instrumentation that leaves no counts and no hole
