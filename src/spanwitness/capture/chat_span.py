@@ -21,7 +21,7 @@ from spanwitness.wire.facts import WireRequest
 from spanwitness.wire.reading import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from spanwitness.capture.context import Board
     from spanwitness.capture.histories import Histories
@@ -68,9 +68,27 @@ class ChatSpan:
     """
 
     __slots__ = (
-        "_attempts", "_board", "_copy", "_end_ns", "_ended_attempt", "_error", "_histories", "_how",
-        "_is_finished", "_is_waiting", "_lock", "_on_wait", "_policy", "_request", "_status",
-        "_target", "codec", "handle", "state", "waits_since_s",
+        "_attempts",
+        "_board",
+        "_copy",
+        "_end_ns",
+        "_ended_attempt",
+        "_error",
+        "_headers",
+        "_histories",
+        "_how",
+        "_is_finished",
+        "_is_waiting",
+        "_lock",
+        "_on_wait",
+        "_request",
+        "_status",
+        "_target",
+        "codec",
+        "handle",
+        "policy",
+        "state",
+        "waits_since_s",
     )  # fmt: skip
 
     def __init__(
@@ -89,7 +107,7 @@ class ChatSpan:
         self.waits_since_s = 0.0
         """When it began to wait for a retry, on the monotonic clock."""
         self._board: Board = ambient_board if state is None else state.board
-        self._policy = defaults.policy() if state is None else state.policy
+        self.policy = defaults.policy() if state is None else state.policy
         self._request = request
         self._target: Target | None = target
         self._histories = histories
@@ -97,6 +115,7 @@ class ChatSpan:
         self._attempts: list[str] = []
         self._ended_attempt = 0
         self._copy: BodyCopy | None = None
+        self._headers: Mapping[str, str] = {}
         self._status: int | None = None
         self._error: str | None = None
         self._how: Ending = "dropped"
@@ -169,8 +188,16 @@ class ChatSpan:
 
     # --- attempts
 
-    def responded(self, status: int, copy: BodyCopy, *, should_retry: str | None) -> OnEnd:
+    def responded(
+        self,
+        status: int,
+        copy: BodyCopy,
+        *,
+        headers: Mapping[str, str],
+        should_retry: str | None,
+    ) -> OnEnd:
         """Take the head of a response; the returned function takes the end of its body."""
+        self._headers = headers
         self._attempts.append(str(status))
         self._status = status
         self._copy = copy
@@ -269,6 +296,8 @@ class ChatSpan:
                 reply = number_reply(reply, self._request)
                 error_type = error_type or reply.error_type
             self._describe_reply(found, reply)
+            for name, value in self.policy.pick_headers(self._headers).items():
+                found[f"{gen_ai.HTTP_RESPONSE_HEADER}.{name}"] = (value,)
         ending = self._ending(reply)
         if self._status is not None and self._status >= 400:
             error_type = str(self._status)
@@ -325,7 +354,7 @@ class ChatSpan:
         if found:
             chat_attributes.make_writable(found)
         # Recorded content is JSON whose lone surrogates are escapes already.
-        if self.handle.is_recording and self._policy.is_on:
+        if self.handle.is_recording and self.policy.is_on:
             found |= self._recorded_content(None if is_failed else reply)
 
     def _describe_answer(self, found: Attributes, reply: WireReply) -> None:
@@ -336,12 +365,12 @@ class ChatSpan:
         if reply.requested:
             self._board.post(reply.requested, self.handle.span_id)
             deliveries.remember(self._board, reply)
-        if not (self.handle.is_recording and self._policy.is_on):
+        if not (self.handle.is_recording and self.policy.is_on):
             found |= content_facts(request, reply, texts, has_calls=bool(requests))
 
     def _recorded_content(self, reply: WireReply | None) -> Attributes:
         return recorded_content(
-            self._request, reply, self._policy, self._histories, self._board.name_of
+            self._request, reply, self.policy, self._histories, self._board.name_of
         )
 
     def _mark_incomplete(self, reason: str) -> None:

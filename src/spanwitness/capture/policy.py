@@ -22,19 +22,9 @@ DEFAULT_MAX_CHARS: Final = 16_384
 _MIN_CHARS: Final = 16
 
 ALLOWED_HEADERS: Final = frozenset(
-    {
-        "content-length",
-        "content-type",
-        "date",
-        "openai-processing-ms",
-        "request-id",
-        "retry-after",
-        "server",
-        "x-request-id",
-        "x-stainless-retry-count",
-    }
+    {"openai-processing-ms", "request-id", "retry-after", "x-request-id"}
 )
-"""HTTP headers that may be recorded unless a policy says otherwise."""
+"""Response headers of model calls that are recorded unless a policy says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +41,8 @@ class ContentPolicy:
         max_chars: Cap of one attribute, in characters, at least 16. What is cut is marked, with its
             length and digest.
         tools: Other modes or policies for single tools, by name.
-        headers: Names of HTTP headers that may be recorded, in lower case. An allow list: every
-            other header stays in.
+        headers: Names of response headers of model calls that are recorded, whatever the mode
+            (`http.response.header.<name>`, redacted). An allow list: every other one stays in.
         digest_key: 1 to 64 bytes, for `mode="digests"` only. Keep it secret.
 
     Raises:

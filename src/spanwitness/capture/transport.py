@@ -74,8 +74,12 @@ def _attach(call: ChatSpan, response: Any, *, is_async: bool) -> None:
 
 def _put_tee(call: ChatSpan, response: Any, *, is_async: bool) -> bool:
     encoding, should_retry = "", None
+    allowed = call.policy.headers
+    headers: dict[str, str] = {}
     for name, value in response.headers.raw:
         size = len(name)
+        if allowed and (lower := name.decode("latin-1").lower()) in allowed:
+            headers[lower] = value.decode("latin-1")
         if size == _N_ENCODING and name.lower() == b"content-encoding":
             encoding = (
                 f"{encoding},{value.decode('latin-1')}" if encoding else value.decode("latin-1")
@@ -88,7 +92,7 @@ def _put_tee(call: ChatSpan, response: Any, *, is_async: bool) -> bool:
         encoding = ""
     library = _library_of(response) if encoding else ""
     copy = BodyCopy(call.codec.decoder(MAX_COPY_BYTES), encoding=encoding, library=library)
-    on_end = call.responded(response.status_code, copy, should_retry=should_retry)
+    on_end = call.responded(response.status_code, copy, headers=headers, should_retry=should_retry)
     if isinstance(body, bytes):
         copy.add(body)
         on_end("eof", None)

@@ -59,6 +59,8 @@ EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 ERROR_TYPE: Final = "error.type"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
+HTTP_RESPONSE_HEADER: Final = "http.response.header"
+"""Prefix; the name of the header in lower case follows. string[]."""
 SERVICE_NAME: Final = "service.name"
 
 MCP_METHOD_NAME: Final = "mcp.method.name"
