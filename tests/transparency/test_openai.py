@@ -305,7 +305,9 @@ async def test_an_async_call_gives_what_the_bare_client_gives(surface, script, s
             if is_wrapped:
                 assert wrap_client(client) is client
             outcome = await outcomes.of_async(surface, client)
-            seen.append((outcome, [r.body for r in provider.requests]))
+            # How far a call that is cut off by the clock came is a matter of the machine's load.
+            is_timed = surface in (a_timed_out, a_cancelled)
+            seen.append((outcome, [] if is_timed else [r.body for r in provider.requests]))
     assert seen[0] == seen[1]
 
 
