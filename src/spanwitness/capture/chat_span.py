@@ -68,27 +68,9 @@ class ChatSpan:
     """
 
     __slots__ = (
-        "_attempts",
-        "_board",
-        "_copy",
-        "_end_ns",
-        "_ended_attempt",
-        "_error",
-        "_headers",
-        "_histories",
-        "_how",
-        "_is_finished",
-        "_is_waiting",
-        "_lock",
-        "_on_wait",
-        "_request",
-        "_status",
-        "_target",
-        "codec",
-        "handle",
-        "policy",
-        "state",
-        "waits_since_s",
+        "_attempts", "_board", "_copy", "_end_ns", "_ended_attempt", "_error", "_headers",
+        "_histories", "_how", "_is_finished", "_is_waiting", "_lock", "_on_wait", "_request",
+        "_status", "_target", "codec", "handle", "policy", "state", "waits_since_s",
     )  # fmt: skip
 
     def __init__(
