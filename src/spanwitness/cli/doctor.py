@@ -134,7 +134,8 @@ class _Survey:
         self.n_runs += 1
         self.dialects.update(run.dialects or ("none recognised",))
         self.incomplete.update(run.incomplete_reasons)
-        self.n_cut += any(call.is_truncated for call in (*run.chats, *run.tools))
+        is_cut = any(c.is_truncated for c in run.chats) or any(t.is_truncated for t in run.tools)
+        self.n_cut += is_cut
         evaluation = evaluate(run)
         for row in evaluation.ledger:
             for column in _COLUMNS:
