@@ -156,6 +156,7 @@ def test_a_batch_that_is_refused_for_the_whole_window_is_lost_and_counted():
         assert len(collector.requests) >= 2
 
 
+@pytest.mark.contains_faults
 def test_a_reply_that_never_ends_does_not_hold_the_exporter():
     server = socket.create_server(("127.0.0.1", 0))
 
@@ -181,6 +182,7 @@ def test_a_reply_that_never_ends_does_not_hold_the_exporter():
     server.close()
 
 
+@pytest.mark.contains_faults
 def test_an_unreadable_reply_to_an_accepted_request_is_no_loss():
     server = socket.create_server(("127.0.0.1", 0))
 

@@ -247,6 +247,7 @@ def test_unsampled_spans_are_not_exported():
     assert sender.names == []
 
 
+@pytest.mark.contains_faults
 def test_a_sender_that_raises_costs_its_batch_and_is_counted_as_a_fault_of_ours():
     class Broken(MemorySender):
         def send(self, parcel, timeout_s):
@@ -265,6 +266,7 @@ def test_a_sender_that_raises_costs_its_batch_and_is_counted_as_a_fault_of_ours(
     assert guard.faults()["export.send"] == before + 1
 
 
+@pytest.mark.contains_faults
 def test_a_span_that_cannot_be_encoded_costs_itself_only():
     class Picky(MemorySender):
         def encode(self, spans):
@@ -392,6 +394,7 @@ def test_the_sum_of_queued_bytes_is_set_right_when_updates_were_lost():
         assert p.processor._queued_bytes == 0
 
 
+@pytest.mark.contains_faults
 def test_a_fault_on_the_callers_side_is_contained_and_counted():
     class Strange:
         def get_span_context(self):
