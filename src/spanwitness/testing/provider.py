@@ -197,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, form: Form, turn: Turn) -> None:
         reply = turn.reply
         if reply.status < 400 and form.is_streaming(turn):
-            self._send_stream(reply, self._events(form, turn))
+            self._send_stream(turn, self._events(form, turn))
             return
         body = reply.body if reply.body is not None else json.dumps(form.whole(turn)).encode()
         time.sleep(reply.delay_s)
@@ -218,8 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             yield event
 
-    def _send_stream(self, reply: Reply, events: Iterator[bytes]) -> None:
+    def _send_stream(self, turn: Turn, events: Iterator[bytes]) -> None:
+        reply = turn.reply
         headers = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+        headers["x-request-id"] = f"req_{turn.number}"
         if reply.gzip:
             headers["content-encoding"] = "gzip"
         self._send_head(reply.status, headers | dict(reply.headers))
