@@ -78,14 +78,15 @@ def test_b45_a_run_that_is_over_is_forgotten(tmp_path):
     witness = sw.configure("svc", state_dir=tmp_path)
 
     def once() -> None:
-        with sw.run("r"):
+        with sw.run("soon forgotten"):
             sw.tool(name="t")(lambda: "x" * 10_000)()
 
     for _ in range(20):
         once()
     witness.flush(10)
     gc.collect()
-    assert len([o for o in gc.get_objects() if isinstance(o, RunState)]) <= 1
+    states = [o for o in gc.get_objects() if isinstance(o, RunState)]
+    assert len([state for state in states if state.name == "soon forgotten"]) <= 1
 
 
 def test_b59_an_exporter_over_a_watched_client_is_not_traced():
