@@ -52,8 +52,13 @@ def read_page(page: int) -> str:
     return PAGES.get(page, "")
 
 
+CLIENTS = []
+"""Those that the running test made; they are closed after it."""
+
+
 def openai_client(provider):
     client = openai.OpenAI(base_url=provider.openai_url, api_key="k", max_retries=0)
+    CLIENTS.append(client)
     return sw.wrap_client(client)
 
 

@@ -8,6 +8,7 @@ import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import _internal as metrics_internal
 from opentelemetry.util._once import Once
+from tests.live.agents import CLIENTS
 
 from spanwitness import guard
 from spanwitness.live import configure as configuring
@@ -24,6 +25,8 @@ def fresh(monkeypatch, tmp_path):
     before = sum(counts.values())
     yield
     guard.set_strict(False)
+    while CLIENTS:
+        CLIENTS.pop().close()
     current = configuring._current
     if current is not None:
         current[1].shutdown()

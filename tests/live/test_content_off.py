@@ -11,7 +11,7 @@ import pytest
 import structlog
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from tests.live.agents import SCHEMA, TOOLS
+from tests.live.agents import CLIENTS, SCHEMA, TOOLS
 
 import spanwitness as sw
 from spanwitness.testing import ScriptedProvider, call, error, reply, text, think
@@ -44,6 +44,7 @@ def exercise(provider: ScriptedProvider) -> None:
             max_retries=1,
         )
     )
+    CLIENTS.append(client)
     messages = [
         {"role": "system", "content": f"{CANARY} in the instructions"},
         {"role": "user", "content": f"{CANARY} in the question"},
@@ -60,6 +61,7 @@ def exercise(provider: ScriptedProvider) -> None:
         claude = sw.wrap_client(
             anthropic.Anthropic(base_url=provider.anthropic_url, api_key=CANARY, max_retries=0)
         )
+        CLIENTS.append(claude)
         with claude.messages.stream(
             model="c", max_tokens=99, system=CANARY, messages=[{"role": "user", "content": CANARY}]
         ) as stream:
