@@ -6,6 +6,7 @@ Each SDK keeps its own form of the history; what the model said goes back as the
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -93,31 +94,31 @@ class Said:
     """What goes back into the history."""
 
 
-class Form:
+class Form(ABC):
     """One SDK: how it is asked, and how its replies are read."""
 
     model = ""
 
-    def client(self, provider: ScriptedProvider, *, is_async: bool) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def client(self, provider: ScriptedProvider, *, is_async: bool) -> Any: ...
 
-    def method(self, client: Any, *, is_streaming: bool) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def method(self, client: Any, *, is_streaming: bool) -> Any: ...
 
-    def request(self, ask: Ask, history: list[Any]) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def request(self, ask: Ask, history: list[Any]) -> dict[str, Any]: ...
 
-    def fold(self, events: list[Any]) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def fold(self, events: list[Any]) -> Any: ...
 
-    def read(self, native: Any) -> Said:
-        raise NotImplementedError
+    @abstractmethod
+    def read(self, native: Any) -> Said: ...
 
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
 
-    def results(self, results: list[tuple[Asked, object]]) -> list[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def results(self, results: list[tuple[Asked, object]]) -> list[Any]: ...
 
 
 def _function(tool: dict[str, Any], key: str = "parameters") -> dict[str, Any]:
