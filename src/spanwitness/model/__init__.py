@@ -18,6 +18,16 @@ from spanwitness.model.calls import (
     ToolRequest,
     Usage,
 )
+from spanwitness.model.grounding import (
+    AssessedClaim,
+    ClaimKind,
+    ClaimState,
+    Document,
+    MatchWord,
+    Place,
+    Receipt,
+    SourceKind,
+)
 from spanwitness.model.ledger import LedgerRow
 from spanwitness.model.message import (
     MediaPart,
@@ -35,23 +45,31 @@ from spanwitness.model.span import SpanEvent, SpanRecord
 from spanwitness.model.verdict import Fault, Severity, Verdict, VerdictWord
 
 __all__ = [
+    "AssessedClaim",
     "Attempt",
     "ChatCall",
     "Claim",
+    "ClaimKind",
+    "ClaimState",
     "Delivery",
     "Discovery",
+    "Document",
     "Execution",
     "Fault",
     "LedgerRow",
+    "MatchWord",
     "MediaPart",
     "Message",
     "OpaquePart",
     "OutputFormat",
     "Part",
+    "Place",
     "ReasoningPart",
+    "Receipt",
     "RefusalPart",
     "Run",
     "Severity",
+    "SourceKind",
     "SpanEvent",
     "SpanRecord",
     "Step",

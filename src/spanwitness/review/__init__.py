@@ -1,0 +1,1 @@
+"""The human review queue: its store, its page, and what goes out from it."""

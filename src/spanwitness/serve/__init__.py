@@ -1,0 +1,1 @@
+"""A server that takes OTLP, judges the runs in it and keeps the review queue."""
