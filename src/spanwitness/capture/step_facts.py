@@ -97,6 +97,21 @@ class Step:
                     facts[key] = clean(text)
             self._handle.set(facts)
 
+    def note_intervention(
+        self, *, condition: str, case_id: str, seed: int, strength: float
+    ) -> None:
+        """Record that the evidence of this step was degraded on purpose, and how.
+
+        Args:
+            condition: The condition it was put under.
+            case_id: The base case.
+            seed: Seed of the draws.
+            strength: How much was lost or added, between 0 and 1.
+        """
+        self.set(condition=condition, case_id=case_id)
+        with _guard:
+            self._handle.set({own.INTERVENTION_SEED: seed, own.INTERVENTION_STRENGTH: strength})
+
     def output(self, value: object) -> None:
         """Record what the step gave; a decorated step does it by itself."""
         with _guard:

@@ -135,6 +135,10 @@ CONDITION: Final = "spanwitness.condition"
 """str. The experimental condition that the evidence was put under."""
 CASE_ID: Final = "spanwitness.case_id"
 """str. The base case, for matched comparisons over conditions."""
+INTERVENTION_SEED: Final = "spanwitness.intervention.seed"
+"""int. Seed of the draws by which evidence was put under the condition."""
+INTERVENTION_STRENGTH: Final = "spanwitness.intervention.strength"
+"""double. How much was lost or added, between 0 and 1."""
 
 # --- submission and outcomes
 SUBMISSION_DIGEST: Final = "spanwitness.submission.digest"
