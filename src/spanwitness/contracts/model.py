@@ -229,6 +229,12 @@ class Contract(_Strict):
         BeforeValidator(_one_or_many, json_schema_input_type=list[Clause]),
     ] = ()
     """The clauses."""
+    conditions: dict[Name, Names] = {}
+    """By field of the answer (glob, `"*"` for every claim): words that name a load-bearing
+    condition, such as `supply_current: [VDD, "25 °C"]`. Where one stands beside the value in the
+    evidence, the answer has to tell it."""
+    stages: Names | None = None
+    """Names of the steps that every case passes; a case that lacks one is incomplete."""
     max_turns: Annotated[int, Field(ge=1)] | None = None
     """Cap on model turns, where the harness declares none itself."""
     allowed_terminations: Names | None = None
@@ -332,6 +338,15 @@ class Contract(_Strict):
         """Return the words by which an answer claims this tool's work; empty when none declared."""
         return tuple(
             w for glob, words in self.actions.items() if matches((glob,), tool) for w in words
+        )
+
+    def condition_words(self, field: str | None) -> tuple[str, ...]:
+        """Return the words of load-bearing conditions of a field; `None` = a claim without one."""
+        return tuple(
+            word
+            for glob, words in self.conditions.items()
+            if glob == "*" or (field is not None and matches((glob,), field))
+            for word in words
         )
 
     def scope(self, run: Run, *, executed: Collection[str] | None = None) -> ScopeWord:
