@@ -1,0 +1,1 @@
+"""How well the rules find real and planted failures of real runs, and how often they cry wolf."""
