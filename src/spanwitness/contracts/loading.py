@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import yaml
 from pydantic import ValidationError
 
+from spanwitness.contracts.baseline import load_baseline
 from spanwitness.contracts.model import Clause, Contract, When
 from spanwitness.contracts.names import suggestion
+from spanwitness.contracts.packs import PREFIX, pack_text
 from spanwitness.errors import RuleError
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ def load(source: str | Path | Mapping[str, object] | Contract, /) -> Contract:
     """Load a contract.
 
     Args:
-        source: Path of a YAML file, a mapping of the same form, or a contract (returned as it is).
+        source: Path of a YAML file, `pack:<name>` for one of the ready-made packs, a mapping of the
+            same form, or a contract (returned as it is). The path of a `baseline` in a file is
+            relative to that file, in a mapping to the working directory.
 
     Raises:
         RuleError: The file cannot be read, or is no contract; the message names file, line, key and
@@ -34,6 +38,9 @@ def load(source: str | Path | Mapping[str, object] | Contract, /) -> Contract:
         return source
     if isinstance(source, Mapping):
         return _build(dict(source), "<mapping>", {})
+    if str(source).startswith(PREFIX):
+        pack = str(source).removeprefix(PREFIX)
+        return loads(pack_text(pack), name=str(source))
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8")
@@ -43,15 +50,16 @@ def load(source: str | Path | Mapping[str, object] | Contract, /) -> Contract:
         ) from error
     except UnicodeDecodeError as error:
         raise RuleError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
-    return loads(text, name=str(path))
+    return loads(text, name=str(path), folder=path.parent)
 
 
-def loads(text: str, /, *, name: str = "<text>") -> Contract:
+def loads(text: str, /, *, name: str = "<text>", folder: Path | None = None) -> Contract:
     """Load a contract from YAML text.
 
     Args:
         text: One YAML document.
         name: What errors call it, such as the file it comes from.
+        folder: What the path of a `baseline` is relative to; the working directory when absent.
 
     Raises:
         RuleError: The text is no contract; see `load`.
@@ -68,14 +76,21 @@ def loads(text: str, /, *, name: str = "<text>") -> Contract:
         value = yaml.load(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise RuleError(_yaml_message(error, name)) from error
-    return _build(value, name, lines)
+    return _build(value, name, lines, folder)
 
 
 def _build(
-    value: Mapping[Hashable, object] | Mapping[str, object], name: str, lines: _Lines
+    value: Mapping[str, object],
+    name: str,
+    lines: _Lines,
+    folder: Path | None = None,
 ) -> Contract:
+    given: dict[str, object] = {**value}
+    baseline = given.get("baseline")
+    if isinstance(baseline, str) and baseline:
+        given["baseline"] = load_baseline((folder or Path()) / baseline)
     try:
-        return Contract.model_validate(value)
+        return Contract.model_validate(given)
     except ValidationError as error:
         messages = [_message(detail, name, lines) for detail in error.errors(include_url=False)]
         raise RuleError("\n".join(messages)) from None

@@ -10,19 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    field_validator,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, JsonValue, field_validator, model_validator
 
+from spanwitness.contracts.baseline import Baseline
 from spanwitness.contracts.names import matches, overlap, suggestion
 from spanwitness.contracts.scope import scope_of
+from spanwitness.contracts.strict import Name, Names, Strict, fail, one_or_many
 from spanwitness.model.verdict import Severity  # noqa: TC001  pydantic reads the annotation
 
 if TYPE_CHECKING:
@@ -39,6 +32,8 @@ ClauseName: TypeAlias = Literal[
     "forbidden_tool",
     "out_of_order",
     "count_out_of_range",
+    "tool_not_offered",
+    "below_baseline",
 ]
 
 SUBMIT = "submit"
@@ -61,37 +56,19 @@ CLAUSE_KEYS: dict[ClauseName, set[str]] = {
     "forbidden_tool": {"group", "tool", "before", "after", "step", "failed"},
     "out_of_order": {"first", "then", "step", "failed"},
     "count_out_of_range": _COUNTED | {"at_most"},
+    "tool_not_offered": {"group", "tool"},
+    "below_baseline": {"group", "tool"},
 }
 """Which keys a clause of each rule may have, besides `rule`, `severity` and `reason`."""
 
 
-def _one_or_many(value: object) -> object:
+def _is_read(value: object) -> object:
     if isinstance(value, str):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
+        raise fail("the path of a baseline is read by contracts.load; give it the contract")
+    return value
 
 
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
-Names: TypeAlias = Annotated[
-    tuple[Name, ...],
-    BeforeValidator(_one_or_many, json_schema_input_type=Name | list[Name]),
-    Field(min_length=1),
-]
-"""One name or several; globs allowed."""
-
-
-def fail(text: str, *, key: str | None = None) -> PydanticCustomError:
-    """Make a validation error that names the key below the validated object."""
-    return PydanticCustomError("contract", "{text}", {"text": text, "key": key})
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
-
-
-class When(_Strict):
+class When(Strict):
     """Which runs a contract is about: all given conditions must be met, each by any of its values.
 
     Values of every key but `input_matches` are names; globs allowed.
@@ -123,7 +100,7 @@ class When(_Strict):
         return value
 
 
-class Clause(_Strict):
+class Clause(Strict):
     """One expectation; `rule` names the rule that a broken one violates.
 
     Executions count, whatever shows them (a span, the provider, the messages); requests alone do
@@ -166,7 +143,9 @@ class Clause(_Strict):
                 raise fail(f"{key!r} has no meaning for {self.rule}; its keys: {keys}", key=key)
         if self.rule == "out_of_order":
             self._check_order()
-        elif (self.group is None) == (self.tool is None):
+        elif self.group is not None and self.tool is not None:
+            raise fail("give 'group' or 'tool', not both", key="tool")
+        elif self.group is None and self.tool is None and self.rule != "below_baseline":
             raise fail(f"{self.rule} needs exactly one of 'group' and 'tool'")
         if self.before is not None and self.after is not None:
             raise fail("give 'before' or 'after', not both", key="after")
@@ -195,7 +174,7 @@ class Clause(_Strict):
             )
 
     def patterns(self, contract: Contract) -> tuple[str, ...]:
-        """Return the names and globs that the clause counts."""
+        """Return the names and globs that the clause counts; empty = it names none."""
         if self.tool is not None:
             return (self.tool,)
         return contract.tools[self.group] if self.group is not None else ()
@@ -203,10 +182,12 @@ class Clause(_Strict):
     @property
     def subject(self) -> str:
         """What the clause is about, as it was written: a group, a tool, or an order."""
+        if self.rule == "below_baseline":
+            return self.group or self.tool or "baseline"
         return self.group or self.tool or f"{self.first} before {self.then}"
 
 
-class Contract(_Strict):
+class Contract(Strict):
     """What is expected of the runs it applies to."""
 
     contract: Name
@@ -217,19 +198,25 @@ class Contract(_Strict):
     """For people."""
     when: When | None = None
     """Which runs it is about; absent = every run."""
-    tools: dict[Name, Names] = {}
+    tools: dict[Name, Names] = Field(default_factory=dict)
     """Named groups of tools; a tool may stand in several groups. Known groups: `submission` (a
     successful call is the submission), `write` (they change something), `output` (they only carry
     the structured answer), `terminal` (they end the run; nobody waits for their results)."""
-    actions: dict[Name, Names] = {}
+    actions: dict[Name, Names] = Field(default_factory=dict)
     """By write tool (glob): the words by which an answer claims that the tool did its work, such as
     `send_email: [sent, emailed]`."""
     expect: Annotated[
         tuple[Clause, ...],
-        BeforeValidator(_one_or_many, json_schema_input_type=list[Clause]),
+        BeforeValidator(one_or_many, json_schema_input_type=list[Clause]),
     ] = ()
     """The clauses."""
-    conditions: dict[Name, Names] = {}
+    baseline: Annotated[
+        Baseline | None,
+        BeforeValidator(_is_read, json_schema_input_type=Name | Baseline | None),
+    ] = None
+    """What clean runs of each stack did, for `below_baseline`: the path of a file that `spanwitness
+    learn --baseline-out` wrote, relative to the contract's file, or its content."""
+    conditions: dict[Name, Names] = Field(default_factory=dict)
     """By field of the answer (glob, `"*"` for every claim): words that name a load-bearing
     condition, such as `supply_current: [VDD, "25 °C"]`. Where one stands beside the value in the
     evidence, the answer has to tell it."""
@@ -239,7 +226,7 @@ class Contract(_Strict):
     """Cap on model turns, where the harness declares none itself."""
     allowed_terminations: Names | None = None
     """Ways to stop (as the harness spells them) that are fine although they look like a cap."""
-    models: dict[Name, Names] = {}
+    models: dict[Name, Names] = Field(default_factory=dict)
     """By requested model name: names under which a provider may answer for it (an alias or a
     deployment's name), globs allowed."""
 
@@ -262,6 +249,8 @@ class Contract(_Strict):
                     f"no group {clause.group!r} in 'tools'; {suggestion(clause.group, self.tools)}",
                     key=f"expect.{position}.group",
                 )
+            if clause.rule == "below_baseline" and self.baseline is None:
+                raise fail("below_baseline needs the contract's 'baseline'", key="expect")
             self._check_overlap(clause, position)
         self._check_contradictions()
         return self

@@ -28,6 +28,8 @@ def _per_rule(rule: str) -> dict[str, object]:
     then: dict[str, object] = {"properties": dict.fromkeys(banned, False)}
     if rule == "out_of_order":
         then["required"] = ["first", "then"]
+    elif rule == "below_baseline":
+        then["not"] = {"required": ["group", "tool"]}
     else:
         then["oneOf"] = [{"required": ["group"]}, {"required": ["tool"]}]
     if rule == "count_out_of_range":

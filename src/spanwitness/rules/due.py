@@ -22,14 +22,19 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 
 
 def due(facts: Facts) -> Due:
-    """Say whether a contract, the tool choice or the answer itself made tools due.
+    """Say whether a contract, clean runs, the tool choice or the answer itself made tools due.
 
     An answer does so by citing a page, source or quotation that no input holds, or by reporting a
     look-up, in a run without any: ask only where no tool was used.
     """
+    run = facts.run
     for contract in facts.contracts_in_force:
         if contract.makes_tools_due:
             return Due("yes", f"the contract {contract.name} asks for them")
+        learned = contract.baseline and contract.baseline.of(agent=run.agent, stack=run.stack)
+        if learned and learned.makes_tools_due:
+            told = f"{learned.n_with_tools} of {learned.n_runs} clean runs of this stack used them"
+            return Due("yes", told)
     for chat in facts.offering:
         choice = chat.tool_choice
         if choice is None:
