@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spanwitness.capture.outcomes import record_outcome
     from spanwitness.capture.run import run
     from spanwitness.capture.step import step, step_scope
-    from spanwitness.capture.step_facts import current_step
+    from spanwitness.capture.step_facts import current_step, shuffled
     from spanwitness.capture.threads import ContextThreadPoolExecutor, bind_context
     from spanwitness.capture.tool import mark_cached, tool, tool_call
     from spanwitness.contracts import Contract
@@ -47,6 +47,7 @@ _PLACES = {
     "mark_cached": "spanwitness.capture.tool",
     "record_outcome": "spanwitness.capture.outcomes",
     "run": "spanwitness.capture.run",
+    "shuffled": "spanwitness.capture.step_facts",
     "step": "spanwitness.capture.step",
     "step_scope": "spanwitness.capture.step",
     "tool": "spanwitness.capture.tool",
@@ -74,6 +75,7 @@ __all__ = [
     "mark_cached",
     "record_outcome",
     "run",
+    "shuffled",
     "step",
     "step_scope",
     "tool",

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from spanwitness.capture import defaults
 from spanwitness.capture.context import get_current
+from spanwitness.capture.judging import Judge, judged
 from spanwitness.capture.output_form import OutputForm, output_form
 from spanwitness.capture.root import freeze, tool_names
-from spanwitness.capture.step_facts import Step, as_bool
+from spanwitness.capture.selection import score
+from spanwitness.capture.step_facts import Step
 from spanwitness.capture.wrapping import Binder, name_of, wrap
 from spanwitness.errors import SettingsError
 from spanwitness.guard import guard
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["StepScope", "step", "step_scope"]
 
 F = TypeVar("F")
-Judge: TypeAlias = Callable[[Any], "bool | None"]
 Before: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
 """Name of the parameter that holds the answer before, or a function of the arguments by name."""
 
@@ -206,7 +207,7 @@ class _StepCall:
             with guard("capture.step.before"):
                 source = options.before
                 answer = given[source] if isinstance(source, str) else source(given)
-                self._step.set(success_before=_judge(options.success, answer))
+                self._step.set(success_before=judged(options.success, answer))
 
     def resume(self) -> None:
         """Become the current step."""
@@ -224,14 +225,15 @@ class _StepCall:
             self.pause()
             step.output(value)
             if options.verdict is not None:
-                step.set(verdict=_judge(options.verdict, value))
+                step.set(verdict=judged(options.verdict, value))
             if options.output is not None:
-                step.set(parser_valid=_judge(options.output.accepts, value))
+                step.set(parser_valid=judged(options.output.accepts, value))
             if options.success is not None:
                 answer = value
                 with guard("capture.step.after"):
                     answer = value if options.after is None else options.after(value)
-                    step.set(success_after=_judge(options.success, answer))
+                    step.set(success_after=judged(options.success, answer))
+                score(step.presented, options.success)
             state = get_current()
             if options.kind == "submit" and state is not None:
                 freeze(state, value, None, within=step.handle)
@@ -266,16 +268,6 @@ class _StepCall:
             return
         self._step.output(self._items)
         self._step.end()
-
-
-def _judge(judge: Judge, value: object) -> bool | None:
-    """Ask the caller's function; what is no bool, and an exception, is `None`: not readable."""
-    said: bool | None = None
-    try:
-        said = as_bool(judge(value))
-    except Exception:  # noqa: BLE001  the caller's function; no verdict is the honest answer
-        return None
-    return said
 
 
 def _start_attributes(

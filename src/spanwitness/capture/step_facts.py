@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from spanwitness.capture import defaults, spans
-from spanwitness.capture.content import clean, encode
+from spanwitness.capture.content import clean, digest_value, encode
 from spanwitness.capture.context import get_current
+from spanwitness.capture.judging import as_bool
 from spanwitness.capture.marks import Mark, marks
 from spanwitness.capture.results import is_cancel, is_empty
+from spanwitness.capture.selection import present
 from spanwitness.guard import guard
 from spanwitness.model.digest import digest_text
 from spanwitness.semconv import spanwitness as own
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from spanwitness.capture.content import ContentPolicy
+    from spanwitness.capture.selection import Presented
     from spanwitness.capture.spans import Attributes, Handle
     from spanwitness.model.span import AttributeValue
 
-__all__ = ["EscalationOutcome", "Step", "current_step", "note_model_call"]
+__all__ = ["EscalationOutcome", "Step", "current_step", "note_model_call", "shuffled"]
+
+T = TypeVar("T")
 
 EscalationOutcome: TypeAlias = Literal["recovered", "deferred", "unresolved"]
 
@@ -34,12 +41,14 @@ _current: ContextVar[Step | None] = ContextVar("spanwitness_step", default=None)
 class Step:
     """A step in progress: `sw.current_step()`, or what `run.step(...)` gives."""
 
-    __slots__ = ("_handle", "_operations", "_policy")
+    __slots__ = ("_handle", "_operations", "_policy", "presented")
 
     def __init__(self, name: str, attributes: Attributes) -> None:
         state = get_current()
         self._policy: ContentPolicy = defaults.policy() if state is None else state.policy
         self._operations: set[str] = set()
+        self.presented: Presented[object] | None = None
+        """The candidates that this step chooses among, once they were stated."""
         self._handle: Handle = spans.start(
             f"{_SPAN_NAME} {name}", attributes=spans.cleaned(attributes), state=state
         )
@@ -112,6 +121,30 @@ class Step:
         with _guard:
             self._handle.set({own.INTERVENTION_SEED: seed, own.INTERVENTION_STRENGTH: strength})
 
+    def candidates(
+        self,
+        candidates: Sequence[T],
+        *,
+        anchor: int = 0,
+        success: Callable[[T], bool | None] | None = None,
+    ) -> Presented[T]:
+        """State the candidates that this step chooses among, in the order they are presented.
+
+        `sw.shuffled` does the same for a shuffled order.
+
+        Args:
+            candidates: At least one.
+            anchor: Position of the one that would stand without this step.
+            success: Says whether a candidate is right; `None` = the step's own success rule.
+
+        Returns:
+            The candidates; its `choose(position)` records the choice and gives the candidate back.
+
+        Raises:
+            CountError: There is no candidate, or the anchor is none of them.
+        """
+        return present(self, candidates, anchor=anchor, success=success)
+
     def output(self, value: object) -> None:
         """Record what the step gave; a decorated step does it by itself."""
         with _guard:
@@ -163,6 +196,14 @@ class Step:
         """Take another content policy."""
         self._policy = policy
 
+    def record(self, attributes: Attributes) -> None:
+        """Set attributes of the step's span."""
+        self._handle.set(attributes)
+
+    def digest(self, value: object) -> str | None:
+        """Return the keyed digest of a value; `None` when it is too large."""
+        return digest_value(value, self._policy)
+
     def note_operation(self, text: str) -> None:
         """Add what one model call says about the operation; equal ones count once."""
         if len(self._operations) < _MAX_OPERATIONS:
@@ -174,19 +215,38 @@ class _Before(NamedTuple):
     span: object
 
 
-def as_bool(value: object) -> bool | None:
-    """Return a bool, NumPy's too; `None` for everything else, so that no word passes for a yes."""
-    if type(value) is bool:
-        return value
-    kind = type(value)
-    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
-        return bool(value)
-    return None
-
-
 def current_step() -> Step | None:
     """Return the innermost step that is going on in this context, or `None`."""
     return _current.get()
+
+
+def shuffled(
+    candidates: Sequence[T],
+    *,
+    item_id: str,
+    seed: int,
+    anchor: int = 0,
+    success: Callable[[T], bool | None] | None = None,
+) -> Presented[T]:
+    """Shuffle the candidates of a choice, and record the order on the current step.
+
+    The order depends on the item and the seed alone: run an audit again and it is the same. Present
+    `.candidates` to the judge and give its answer to `.choose(position)`, which records it and
+    gives the candidate back.
+
+    Args:
+        candidates: At least one, in the standard order.
+        item_id: The item: another item gets another order.
+        seed: Seed of the audit.
+        anchor: Position, in the standard order, of the candidate that would stand without the step.
+        success: Says whether a candidate is right; `None` = the step's own success rule.
+
+    Raises:
+        CountError: There is no candidate, or the anchor is none of them.
+    """
+    return present(
+        _current.get(), candidates, anchor=anchor, success=success, item_id=item_id, seed=seed
+    )
 
 
 def note_model_call(

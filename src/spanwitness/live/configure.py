@@ -62,6 +62,7 @@ class _Wishes:
     sigterm: bool
     state_dir: Path | None
     grace_s: float
+    step_group: str | None
 
     def differing(self, other: _Wishes) -> list[str]:
         return [name for name, value in vars(self).items() if vars(other)[name] != value]
@@ -84,6 +85,7 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
     sigterm: bool = False,
     state_dir: Path | str | None = None,
     grace_s: float = 2.0,
+    step_group: str | None = None,
 ) -> Witness:
     """Start to witness the agents of this process.
 
@@ -117,6 +119,8 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
         state_dir: Folder for local files; `None` = `SPANWITNESS_STATE_DIR`, else the user's state
             folder.
         grace_s: Seconds to wait for open spans below another instrumentation's agent that ended.
+        step_group: What the running counts of steps are grouped by: `condition`, `inputs`, `agent`,
+            `workflow`, `service`, ... or `tag:NAME`; `None` = no groups. Few different values.
 
     Returns:
         What flushes, shuts down and tells of losses.
@@ -142,6 +146,7 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
         sigterm=sigterm,
         state_dir=Path(state_dir) if state_dir is not None else None,
         grace_s=grace_s,
+        step_group=step_group,
     )
     with _lock:
         if _current is not None and not _current[1].is_shut_down:
@@ -169,6 +174,7 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
     from spanwitness.capture import defaults, spans
     from spanwitness.export.losses import Losses
     from spanwitness.findings.file import FileSink
+    from spanwitness.findings.step_counts import check_group
     from spanwitness.live.contracts import load_all
     from spanwitness.live.detector import Detector
     from spanwitness.live.witness import Witness
@@ -176,6 +182,7 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
     # Everything that can be refused comes first: a call that fails has changed nothing.
     policy = _policy(wishes.content, settings)
     contracts = load_all(wishes.contracts)
+    check_group(wishes.step_group)
     existing = _existing_provider(wishes)
     if settings.is_disabled:
         spans.set_enabled(False)
@@ -190,6 +197,7 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
         contracts,
         sinks=wishes.sinks,
         grace_s=wishes.grace_s,
+        step_group=wishes.step_group,
         meter_provider=None if meters is None else meters.provider,
         losses=losses,
     )

@@ -17,6 +17,7 @@ from spanwitness.export.losses import Losses
 from spanwitness.findings.attributes import evaluation_events, root_attributes
 from spanwitness.findings.log import LogSink
 from spanwitness.findings.metrics import MetricsSink
+from spanwitness.findings.step_counts import StepCounts
 from spanwitness.guard import guard
 from spanwitness.live.buffer import JudgedRoot, TraceBuffer, id_of, is_agent, trace_id_of
 from spanwitness.live.closing import install, remove
@@ -75,10 +76,14 @@ class Detector(SpanProcessor):
         max_spans_per_trace: Spans held of one trace.
         meter_provider: Where findings are counted; `None` = the global one.
         losses: What the export loses, if it is ours: runs meanwhile are incomplete.
+        step_group: What running counts of steps are grouped by; see `StepCounts`.
+
+    Attributes:
+        step_counts: Running counts of protocol steps; call it for the totals so far.
 
     Raises:
         RuleError: A contract cannot be read.
-        SettingsError: A sink has no `take`.
+        SettingsError: A sink has no `take`, or the group is not known.
     """
 
     ignores_start_attributes = True
@@ -94,13 +99,15 @@ class Detector(SpanProcessor):
         max_spans_per_trace: int = 20_000,
         meter_provider: MeterProvider | None = None,
         losses: Losses | None = None,
+        step_group: str | None = None,
     ) -> None:
         self.contracts = load_all(contracts)
         self._grace_s = grace_s
         self._buffer = TraceBuffer(max_spans=max_spans, max_spans_per_trace=max_spans_per_trace)
         meters = metrics.get_meter_provider() if meter_provider is None else meter_provider
         counting = MetricsSink(meters, lost=self._all_losses)
-        self.outlet = Outlet(sinks, inline=[LogSink(), counting])
+        self.step_counts = StepCounts(meters, group=step_group)
+        self.outlet = Outlet(sinks, inline=[LogSink(), counting, self.step_counts])
         self._worker: Worker[int] = Worker(self._judge_trace, name="spanwitness-detector")
         self._ignored: deque[int] = deque(maxlen=_MAX_IGNORED)
         self._losses = Losses() if losses is None else losses

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
     from spanwitness.export.processor import ExportProcessor
+    from spanwitness.findings.step_counts import StepTally
     from spanwitness.live.detector import Detector
     from spanwitness.live.exporting import Meters
 
@@ -79,6 +80,15 @@ class Witness:
     def faults(self) -> dict[str, int]:
         """Contained faults of spanwitness itself in this process, by site; empty = none."""
         return guard.faults()
+
+    def step_counts(self) -> tuple[StepTally, ...]:
+        """Return what was counted so far of each protocol step, by group: totals and raw rates.
+
+        They equal an audit of the stored traces of the same runs, and carry no interval: looked at
+        while they grow, an interval would hold less often than it says. Outcomes that arrive later
+        (`record_outcome`) are not in them.
+        """
+        return () if self.detector is None else self.detector.step_counts()
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Judge the runs that are over, and deliver every span that has ended.

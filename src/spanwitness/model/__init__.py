@@ -40,7 +40,7 @@ from spanwitness.model.message import (
     ToolCallPart,
     ToolResultPart,
 )
-from spanwitness.model.run import Claim, Run, Step, Submission
+from spanwitness.model.run import Claim, Run, Selection, Step, Submission
 from spanwitness.model.span import SpanEvent, SpanRecord
 from spanwitness.model.verdict import Fault, Severity, Verdict, VerdictWord
 
@@ -68,6 +68,7 @@ __all__ = [
     "Receipt",
     "RefusalPart",
     "Run",
+    "Selection",
     "Severity",
     "SourceKind",
     "SpanEvent",

@@ -32,6 +32,22 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     field: str | None = None
 
 
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice among candidates, as a step recorded it; positions are those presented, from 0."""
+
+    candidates: tuple[str, ...]
+    """Digests, in the order presented; equal candidates of one step have equal digests."""
+    order: tuple[int, ...]
+    """At each presented position, the position before the shuffle."""
+    anchor: int
+    chosen: int | None = None
+    """`None` = no choice was recorded."""
+    seed: int | None = None
+    """Of the shuffle; `None` = the standard order."""
+    success: tuple[bool, ...] | None = None
+    """Of each candidate; `None` = not scored."""
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One protocol step."""
 
@@ -64,6 +80,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     case_id: str | None = None
     error_type: str | None = None
     output_is_empty: bool | None = None
+    selection: Selection | None = None
+    """What a `select` step recorded of its candidates."""
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import msgspec
 
-from spanwitness.model import Claim, Step, Submission
+from spanwitness.model import Claim, Selection, Step, Submission
 from spanwitness.model.run import STEP_KINDS
 from spanwitness.normalize.attributes import decoded, flag, integer, text, texts
 from spanwitness.semconv import gen_ai
@@ -53,7 +53,36 @@ def read_step(span: SpanRecord, seq: int | None) -> Step:
         case_id=text(get(own.CASE_ID)),
         error_type=text(get(gen_ai.ERROR_TYPE)) or ("error" if span.status == "error" else None),
         output_is_empty=flag(get(own.STEP_OUTPUT_EMPTY)),
+        selection=_selection(span) if own.CANDIDATES in span.attributes else None,
     )
+
+
+def _selection(span: SpanRecord) -> Selection | None:
+    """Read the candidates of a choice; `None` where what stands there contradicts itself."""
+    get = span.attributes.get
+    candidates, order = texts(get(own.CANDIDATES)), _items(get(own.CANDIDATE_ORDER))
+    anchor, chosen = integer(get(own.CANDIDATE_ANCHOR)), integer(get(own.CANDIDATE_CHOSEN))
+    n = len(candidates or ())
+    places = [integer(place) for place in order or ()]
+    if candidates is None or sorted(p for p in places if p is not None) != list(range(n)):
+        return None
+    if anchor is None or not 0 <= anchor < n or (chosen is not None and not 0 <= chosen < n):
+        return None
+    bits = [flag(bit) for bit in _items(get(own.CANDIDATE_SUCCESS)) or ()]
+    known = tuple(bit for bit in bits if bit is not None)
+    return Selection(
+        candidates=candidates,
+        order=tuple(place for place in places if place is not None),
+        anchor=anchor,
+        chosen=chosen,
+        seed=integer(get(own.CANDIDATE_SEED)),
+        success=known if len(known) == n else None,
+    )
+
+
+def _items(value: object) -> list[object] | None:
+    inner = decoded(value) if isinstance(value, str) else value
+    return list(inner) if isinstance(inner, (list, tuple)) else None
 
 
 def read_submission(span: SpanRecord, seq: int | None, root: SpanRecord | None) -> Submission:

@@ -49,10 +49,34 @@ class VerdictCounts:
             n_right_accepted=cells[3],
         )
 
+    def __add__(self, other: VerdictCounts) -> VerdictCounts:
+        """Return both together; the caller answers for pooling them."""
+        return VerdictCounts(
+            n_right_accepted=self.n_right_accepted + other.n_right_accepted,
+            n_right_rejected=self.n_right_rejected + other.n_right_rejected,
+            n_wrong_accepted=self.n_wrong_accepted + other.n_wrong_accepted,
+            n_wrong_rejected=self.n_wrong_rejected + other.n_wrong_rejected,
+        )
+
     @property
     def n_items(self) -> int:
         """All items."""
         return sum(int(getattr(self, name)) for name in self.__slots__)
+
+    @property
+    def acceptance_rate_raw(self) -> float | None:
+        """Accepted among all items, without an interval; `None` without items."""
+        return _share(self.n_right_accepted + self.n_wrong_accepted, self.n_items)
+
+    @property
+    def false_positive_rate_raw(self) -> float | None:
+        """Accepted among the wrong ones, without an interval; `None`: not at risk."""
+        return _share(self.n_wrong_accepted, self.n_wrong_accepted + self.n_wrong_rejected)
+
+    @property
+    def false_negative_rate_raw(self) -> float | None:
+        """Rejected among the right ones, without an interval; `None`: not at risk."""
+        return _share(self.n_right_rejected, self.n_right_rejected + self.n_right_accepted)
 
     def acceptance_rate(self, *, level: float = 0.95) -> Rate:
         """Return accepted among all items.
@@ -79,3 +103,7 @@ class VerdictCounts:
         """
         n = self.n_right_accepted + self.n_right_rejected
         return rate(self.n_right_rejected, n, level=level)
+
+
+def _share(k: int, n: int) -> float | None:
+    return k / n if n else None
