@@ -27,6 +27,7 @@ class _Format(StrEnum):
     text = "text"
     json = "json"
     csv = "csv"
+    html = "html"
 
 
 class _Unequal(StrEnum):
@@ -83,7 +84,7 @@ def paired(  # noqa: PLR0913  one parameter an option
         n_resamples=resamples,
         seed=seed,
     )
-    _print(result, form, part)
+    _print(result, form, part, source=table.name)
 
 
 @measure.command()
@@ -110,7 +111,7 @@ def evidence(
     result = measure_evidence(
         table, baseline=baseline, plan=plan, level=level, n_resamples=resamples, seed=seed
     )
-    _print(result, form, part)
+    _print(result, form, part, source=table.name)
 
 
 @measure.command()
@@ -135,7 +136,7 @@ def stability(
     result = measure_stability(
         table, unequal=unequal_runs.value, level=level, n_resamples=resamples, seed=seed
     )
-    _print(result, form, part)
+    _print(result, form, part, source=table.name)
 
 
 @measure.command()
@@ -155,10 +156,10 @@ def provenance(
     from spanwitness.measure import measure_provenance
 
     result = measure_provenance(table, level=level, n_resamples=resamples, seed=seed)
-    _print(result, form, part)
+    _print(result, form, part, source=table.name)
 
 
-def _print(result: MeasureResult, form: _Format, part: str | None) -> None:
+def _print(result: MeasureResult, form: _Format, part: str | None, *, source: str) -> None:
     if form is _Format.json:
         json.dump(result.to_dict(), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
         sys.stdout.write("\n")
@@ -166,6 +167,10 @@ def _print(result: MeasureResult, form: _Format, part: str | None) -> None:
         from spanwitness.measure.result import choose_part
 
         _write_csv(choose_part(result.parts, part))
+    elif form is _Format.html:
+        from spanwitness.measure.report import render
+
+        sys.stdout.write(render(result.to_dict(), source=source))
     else:
         from spanwitness.cli.measure_text import print_result
 
