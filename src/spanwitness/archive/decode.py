@@ -53,6 +53,11 @@ class Decoded(NamedTuple):
     note: str | None = None
     """What the document held instead of spans."""
 
+    @property
+    def n_rejected(self) -> int:
+        """How many spans stood in the document and could not be read."""
+        return sum(problem.startswith("span ") for problem in self.problems)
+
 
 def decode_document(data: bytes) -> Decoded:
     """Read one document: an export request, or a list of them.

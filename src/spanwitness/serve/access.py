@@ -1,0 +1,89 @@
+"""Who may send spans and call the API: the same people as on the review page, without cookies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from spanwitness.review.web.identity import Identity, Refusal, by_local, by_proxy, by_token
+from spanwitness.review.web.settings import LOOPBACK_NAMES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from spanwitness.review.web.identity import TokenStore
+    from spanwitness.review.web.settings import Role, WebSettings
+
+__all__ = ["Access"]
+
+_WRITERS: Final[Role] = "reviewer"
+
+
+class Access:
+    """Says who a request comes from.
+
+    No cookie counts here, so a page elsewhere cannot make a browser act for its user: with tokens
+    and behind a proxy the request must say who it is, and on this machine it must neither come from
+    another page nor by a foreign name that was pointed to this address.
+
+    Args:
+        settings: Of the review page: how people are told apart.
+        tokens: Where API tokens are looked up.
+    """
+
+    def __init__(self, settings: WebSettings, tokens: TokenStore) -> None:
+        self._settings = settings
+        self._tokens = tokens
+        self._hosts = LOOPBACK_NAMES | {name.lower() for name in settings.allowed_hosts}
+
+    def identify(self, request: Request) -> Identity:
+        """Return who is asking.
+
+        Raises:
+            Refusal: They do not say so, or may not come in.
+        """
+        self._check_place(request)
+        client = request.client.host if request.client is not None else None
+        if self._settings.mode == "proxy":
+            return by_proxy(self._settings, request.headers, client)
+        if self._settings.mode == "tokens":
+            return self._by_header(request.headers.get("authorization"))
+        return by_local(self._settings, request.headers, client)
+
+    def require(self, request: Request, role: Role) -> Identity:
+        """Return who is asking, if they have the rights of a role.
+
+        Raises:
+            Refusal: As of `identify`, or they have not (403).
+        """
+        identity = self.identify(request)
+        if not identity.may(role):
+            raise Refusal(403, f"this needs the role {role}", actor=identity.name)
+        return identity
+
+    def may_send(self, authorization: str | None) -> bool:
+        """Say whether a gRPC call may bring spans; a proxy cannot speak for it."""
+        if self._settings.mode == "local":
+            return True
+        try:
+            return self._by_header(authorization).may(_WRITERS)
+        except Refusal:
+            return False
+
+    def _by_header(self, authorization: str | None) -> Identity:
+        kind, _, text = (authorization or "").partition(" ")
+        if kind.lower() != "bearer":
+            raise Refusal(401, "send authorization: Bearer <token>")
+        return by_token(text.strip(), self._tokens)
+
+    def _check_place(self, request: Request) -> None:
+        given = request.headers.getlist("host")
+        host = given[0].lower() if len(given) == 1 else ""
+        name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+        if self._settings.mode == "local" and name not in self._hosts:
+            raise Refusal(421, f"nothing is served under the name {name[:100]!r}")
+        origin = request.headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != host:
+            raise Refusal(403, "the request came from another site")
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            raise Refusal(403, "the request came from another site")

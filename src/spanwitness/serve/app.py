@@ -1,0 +1,96 @@
+"""The web application of `spanwitness serve`: receiver, API, metrics, review page on one port."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+
+from spanwitness.review.web.identity import Refusal
+from spanwitness.serve.receiver import traces_endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from starlette.requests import Request
+    from starlette.routing import BaseRoute
+    from starlette.types import ASGIApp
+
+    from spanwitness.serve.access import Access
+    from spanwitness.serve.service import Service
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    service: Service,
+    *,
+    access: Access | None = None,
+    routes: Sequence[BaseRoute] = (),
+    page: ASGIApp | None = None,
+) -> Starlette:
+    """Make the application; it starts and stops the service.
+
+    Args:
+        service: What it receives spans for.
+        access: Who may send spans; `None` = everybody who reaches the port.
+        routes: Further ones: the API, the metrics.
+        page: The review page, at every other path.
+    """
+    receive = traces_endpoint(service.intake)
+    own: list[BaseRoute] = [
+        Route("/v1/traces", _guarded(receive, access), methods=["POST"]),
+        Route("/healthz", _health(service), methods=["GET"]),
+        *routes,
+    ]
+    if page is not None:
+        own.append(Mount("/", app=page))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(service.start)
+        try:
+            yield
+        finally:
+            await run_in_threadpool(service.stop)
+
+    return Starlette(routes=own, lifespan=lifespan, exception_handlers={Refusal: _refused})
+
+
+def _guarded(
+    endpoint: Callable[[Request], Awaitable[Response]], access: Access | None
+) -> Callable[[Request], Awaitable[Response]]:
+    async def guarded(request: Request) -> Response:
+        if access is not None:
+            await run_in_threadpool(access.require, request, "reviewer")
+        return await endpoint(request)
+
+    return guarded
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    refusal = error if isinstance(error, Refusal) else Refusal(500, "internal error")
+    headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
+    return JSONResponse({"error": refusal.why}, status_code=refusal.status, headers=headers)
+
+
+def _health(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def health(_: Request) -> Response:
+        is_well = service.judge.is_alive
+        body = {
+            "status": "ok" if is_well else "judging has stopped",
+            "traces_waiting": service.holder.n_waiting,
+            "held_bytes": service.holder.size_bytes,
+        }
+        return Response(
+            json.dumps(body),
+            status_code=200 if is_well else 503,
+            media_type="application/json",
+        )
+
+    return health
