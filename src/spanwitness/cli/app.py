@@ -9,7 +9,9 @@ import typer
 from spanwitness.cli.check import check
 from spanwitness.cli.demo import demo
 from spanwitness.cli.doctor import doctor
+from spanwitness.cli.learn import learn
 from spanwitness.cli.measure import measure
+from spanwitness.cli.packs import packs
 from spanwitness.errors import SpanwitnessError
 
 app = typer.Typer(
@@ -23,6 +25,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(check)
 app.command()(doctor)
+app.command()(learn)
+app.command()(packs)
 app.add_typer(measure)
 
 

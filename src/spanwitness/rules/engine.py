@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from spanwitness.contracts.model import Clause, Contract
     from spanwitness.model import LedgerRow, Run
+    from spanwitness.model.verdict import VerdictWord
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "judge_clauses"]
 
 _INTERNAL_ERROR = Outcome(word="not_assessed", reason="internal error")
 
@@ -77,6 +78,17 @@ def evaluate(run: Run, contracts: Sequence[Contract] = ()) -> Evaluation:
         verdicts.extend(_judge_clause(facts, clause, contract) for clause in contract.expect)
     names = ", ".join(contract.name for contract in applied)
     return Evaluation(facts, explain(verdicts), contract=names or None)
+
+
+def judge_clauses(run: Run, contract: Contract) -> tuple[VerdictWord, ...]:
+    """Say what each clause of a contract, in order, says of a run, and nothing else.
+
+    Args:
+        run: The run.
+        contract: The contract; whether it is about the run is for the caller to know.
+    """
+    facts = Facts(run, (contract,))
+    return tuple(_judge_clause(facts, clause, contract).verdict for clause in contract.expect)
 
 
 class _Plan(msgspec.Struct, frozen=True, gc=False):
