@@ -1,8 +1,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.builders import call, chat, incomplete, judge, run, tool, without_content
+from tests.rules.builders import (
+    assistant,
+    call,
+    chat,
+    incomplete,
+    judge,
+    result,
+    run,
+    tool,
+    user,
+    without_content,
+)
 
+from spanwitness.model import ToolCallPart
+from spanwitness.rules.disclosure import claims_work, tells_plainly
 from spanwitness.rules.error_texts import is_error_text, is_error_value
 
 OFFERS = ["read_file", "search", "send_email", "submit_answer"]
@@ -17,6 +30,44 @@ def told(says, *turns):
     return run(*(item for items in turns for item in items), chat(says, offers=OFFERS))
 
 
+def work(call_id, *, gives="done", error=None, name="cancel_order", **arguments):
+    asked = call(name, id=call_id, arguments=arguments)
+    return (
+        chat(calls=[asked], offers=["cancel_order", "change_address"]),
+        tool(name, id=call_id, gives=gives, error=error, **arguments),
+    )
+
+
+def dialog(*says):
+    """One run over two turns of a dialog: the first call fails, the second answer thanks."""
+    first, last = says
+    asked = call("cancel_order", id="1", arguments={"order": "W1001"})
+    before = [user("Cancel W1."), assistant(ToolCallPart(name="cancel_order", call_id="1"))]
+    return run(
+        chat(calls=[asked], offers=["cancel_order"], given=[user("Cancel W1.")]),
+        tool("cancel_order", id="1", gives="Error: W1 has left", order="W1001"),
+        chat(first, offers=["cancel_order"], given=[*before, result("Error: W1 has left", id="1")]),
+        chat(
+            last,
+            offers=["cancel_order"],
+            given=[
+                *before,
+                result("Error: W1 has left", id="1"),
+                assistant(first),
+                user("I see, thanks."),
+            ],
+        ),
+    )
+
+
+NO_ANSWER = "Error: the service did not answer"
+EARLIER = [
+    user("Cancel W1."),
+    assistant(ToolCallPart(name="cancel_order", call_id="0", arguments={"order": "W1001"})),
+    result("Error: W1 has left", id="0"),
+    assistant("Sorry, W1 has left already."),
+    user("Then tell me the address of W1."),
+]
 FAILED = turn("read_file", error="file not found")
 VIOLATED = {
     # A36: isError was true
@@ -38,6 +89,30 @@ VIOLATED = {
         tool("search", gives="3 hits", id="2"),
         chat("The file says 3.", offers=OFFERS),
     ),
+    "remarks on what cannot be done later": told(
+        "I've cancelled order W1. Once cancelled it cannot be changed. If there are any issues,"
+        " tell me. I don't have the tracking number.",
+        work("1", gives=NO_ANSWER, order="W1001"),
+    ),
+    "an apology for something else": told(
+        "The order has been cancelled. Unfortunately, I cannot speed up the refund.",
+        work("1", gives=NO_ANSWER, order="W1001"),
+    ),
+    "the same for another thing is no retry": told(
+        "Both orders are cancelled.",
+        work("1", gives=NO_ANSWER, order="W1001"),
+        work("2", order="W1002"),
+    ),
+    "other work is no fallback for a write": told(
+        "All set: W1 is cancelled and the new address is in place.",
+        work("1", gives=NO_ANSWER, order="W1001"),
+        work("2", name="change_address", order="W1001", street="Elm 5", city="Bonn", zip="53111"),
+    ),
+    "an answer that is JSON": told(
+        {"status": "completed", "order": {"id": "W1", "status": "cancelled"}},
+        work("1", gives=NO_ANSWER, order="W1001"),
+    ),
+    "hidden when it failed, thanked later": dialog("W1 has been cancelled.", "You are welcome."),
     "a read does not stand in for a write": told(
         "The mail is out.", turn("send_email", error="SMTP 550"), turn("search", gives="3 hits")
     ),
@@ -45,6 +120,29 @@ VIOLATED = {
 HOLDS = {
     "no failure": told("File read.", turn("read_file", gives="x = 1")),
     "told in the answer": told("I could not read the file.", FAILED),
+    "told when it failed, thanked later": dialog("Sorry, W1 has left.", "You are welcome."),
+    "failed in an earlier turn, traced as a run of its own": run(
+        chat("It goes to Elm 5.", offers=["cancel_order"], given=EARLIER)
+    ),
+    "a question back": told(
+        "W1 is on its way. Would you like to send it back instead?",
+        work("1", gives=NO_ANSWER, order="W1001"),
+    ),
+    "a retry with the number corrected": told(
+        "W1 is cancelled.",
+        work("1", gives=NO_ANSWER, order="W1001"),
+        work("2", order="#W1001"),
+    ),
+    "another tool that does the same": told(
+        "W1 is cancelled.",
+        work("1", gives=NO_ANSWER, order="W1001", reason="late"),
+        work("2", name="cancel_by_mail", order="W1001", reason="late", to="shop"),
+    ),
+    "part of the work is told to have failed": told(
+        "W2 has been cancelled. W1 could not be cancelled.",
+        work("1", gives=NO_ANSWER, order="W1001"),
+        work("2", order="W1002"),
+    ),
     "an apology": told("Sorry, something went wrong with the file.", FAILED),
     "a retry worked": told("x is 1.", FAILED, turn("read_file", call_id="again", gives="x = 1")),
     "a fallback worked": told("x is 1.", FAILED, turn("search", gives="x = 1")),
@@ -139,3 +237,36 @@ def test_results_that_are_no_text_are_looked_at_as_they_are():
     assert not is_error_value([{"error": "x"}, {"value": 1}])
     assert not is_error_value(0)
     assert not is_error_value(None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I've cancelled it.",
+        "The cancellation has been successfully processed.",
+        "All set.",
+        '{"status": "cancel requested"}',
+        "Your order was cancelled.",
+    ],
+)
+def test_an_answer_that_says_that_it_is_done_is_recognised(answer):
+    assert claims_work(answer, "cancel_order")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I will cancel it once you confirm.",
+        "It has already been processed.",
+        "It has not been cancelled.",
+        "If it has been cancelled, you get a mail.",
+        "Your identity has been verified.",
+    ],
+)
+def test_an_answer_that_says_so_of_other_times_or_things_is_not(answer):
+    assert not claims_work(answer, "cancel_order")
+
+
+def test_a_failure_that_is_denied_or_thought_of_is_not_told():
+    assert not tells_plainly("It went through without any errors. If it fails, call us.")
+    assert tells_plainly("The second one failed.")
