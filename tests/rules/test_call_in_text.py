@@ -2,16 +2,20 @@ from __future__ import annotations
 
 import pytest
 from tests.rules.builders import (
+    assistant,
     call,
     chat,
     incomplete,
     judge,
     offer,
+    result,
     run,
     tool,
+    user,
     without_content,
 )
 
+from spanwitness.model import ToolCallPart
 from spanwitness.rules.engine import evaluate
 
 READ = offer("read_file", path="string")
@@ -42,6 +46,16 @@ VIOLATED = {
     "a call inside the reasoning of a foreign trace": foreign(thinks=MARKUP),
     "found when the call was made, content off": without_content(
         run(chat(MARKUP, calls=[FOUND], offers=[READ]))
+    ),
+    "the tool ran in an earlier turn only": foreign(
+        MARKUP,
+        given=[
+            user("Read a.txt."),
+            assistant(ToolCallPart(name="read_file", call_id="0", arguments={"path": "a.txt"})),
+            result("x = 1", id="0"),
+            assistant("x is 1."),
+            user("Read it again."),
+        ],
     ),
     "the run goes on without it": run(
         chat(MARKUP, calls=[FOUND], offers=[READ]), chat("There is no such file.", offers=[READ])

@@ -46,6 +46,20 @@ VIOLATED = {
     "an order placed twice, with other ids": calls(
         ({"item": 7}, {"id": 1}), ({"item": 7}, {"id": 2}), name="place_order"
     ),
+    "a write of a batch done again": run(
+        chat(
+            calls=[
+                call("send_email", id="1", arguments={"to": "ada"}),
+                call("send_email", id="2", arguments={"to": "bob"}),
+            ],
+            offers=["send_email"],
+        ),
+        tool("send_email", gives="ok", id="1", arguments={"to": "ada"}),
+        tool("send_email", gives="ok", id="2", arguments={"to": "bob"}),
+        *calls(WRITE, name="send_email").chats[:1],
+        tool("send_email", gives="ok", id="0", arguments={"to": "ada"}),
+        chat("Done.", offers=["send_email"]),
+    ),
     "a write repeated after a read": calls(
         ({"to": "ada"}, "ok", {"name": "send_email"}),
         ({"q": "x"}, "r", {"name": "search"}),
@@ -61,6 +75,9 @@ HOLDS = {
     "retries after an error": calls(*[({"q": "x"}, None, {"outcome": "error"})] * 4),
     "a write retried after an error": calls(
         ({"to": "ada"}, None, {"outcome": "error"}), WRITE, name="send_email"
+    ),
+    "a write retried after an error in its text": calls(
+        ({"to": "ada"}, "Error: mailbox is locked"), WRITE, name="send_email"
     ),
     "two writes with other arguments": calls(WRITE, ({"to": "bob"}, "ok"), name="send_email"),
     "set back to an earlier value": calls(

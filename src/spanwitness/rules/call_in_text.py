@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import ReasoningPart, TextPart
 from spanwitness.rules import wording
+from spanwitness.rules.inherited import inherited_calls
 from spanwitness.rules.offers import index_of
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, OFFERS
@@ -21,7 +22,7 @@ _MARKS = ("{", "<", "[", "(")
 """Every written form of a call has one of these."""
 
 
-@rule("call_in_text", severity="error", fault="harness", needs=CHATS | OFFERS)
+@rule("call_in_text", severity="error", fault="harness", needs=CHATS | OFFERS, version=2)
 def call_in_text(facts: Facts) -> Outcome:
     """A tool call came out as text or inside reasoning, and nothing executed it.
 
@@ -103,9 +104,12 @@ def _is_lost(facts: Facts, index: int, chat: ChatCall, call: ToolRequest) -> boo
         return False
     if _has_own_observation(chat):
         return False
+    earlier: frozenset[str] | None = None
     for execution in facts.executions:
         if execution.tool == call.name and facts.chat_before(execution) >= index:
-            return False
+            earlier = inherited_calls(facts) if earlier is None else earlier
+            if execution.call_id not in earlier:
+                return False
     # Where such calls are executed elsewhere in the run, they are its own protocol.
     written = {found.name for other in facts.run.chats for found in _recorded(other)}
     return not any(e.call_id is None and e.tool in written for e in facts.executions)

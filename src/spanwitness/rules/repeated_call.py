@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import TextPart
 from spanwitness.rules import tool_names
+from spanwitness.rules.failures import is_success
 from spanwitness.rules.plain_loops import ODD_LOOP, REPEATS
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.same_calls import (
@@ -32,14 +33,16 @@ _DONE = ("value", "empty")
     fault="reasoning",
     needs=EXECUTIONS,
     signs=ODD_LOOP | REPEATS,
+    version=2,
 )
 def repeated_call(facts: Facts) -> Outcome:
     """The same call gave the same result three times with nothing between, or a write was repeated.
 
     Claims: Three or more executions in a row have the same tool, arguments and result; or a write
-        that had succeeded was executed again with the same arguments, with no other write and no
-        new message of the user between. Polling (a tool whose name says so, or changing results)
-        and retries after an error are not reported.
+        that had succeeded was executed again with the same arguments, with no other write asked for
+        and no new message of the user between (other writes of the same reply as the first are not
+        between). Polling (a tool whose name says so, or changing results) and retries after an
+        error are not reported.
     Needs: Executions in order with arguments and results, or their digests.
     Not assessed when: Arguments or results of repeated calls are not recorded.
     Can be wrong: A write that is meant to be repeated with equal arguments (append, press a key) is
@@ -86,7 +89,7 @@ def _repeated_read(ran: list[Execution]) -> Outcome | None:
 
 def _repeated_write(facts: Facts, ran: list[Execution]) -> Outcome | None:
     done: dict[str, int] = {}
-    last_write = -1
+    writes: list[int] = []
     for at, execution in enumerate(ran):
         if facts.effect_of(execution) != "write" or tool_names.is_poll(execution.tool):
             continue
@@ -94,7 +97,7 @@ def _repeated_write(facts: Facts, ran: list[Execution]) -> Outcome | None:
         before = done.get(key) if key is not None else None
         if (
             before is not None
-            and before == last_write
+            and not _was_changed_between(facts, ran, before, writes)
             and not _is_asked_anew(facts, ran, before, at)
         ):
             return violated(
@@ -102,11 +105,21 @@ def _repeated_write(facts: Facts, ran: list[Execution]) -> Outcome | None:
                 span_ids=tuple(s for s in (ran[before].span_id, execution.span_id) if s),
                 evidence={"tool": execution.tool, "call_id": execution.call_id},
             )
-        if execution.outcome in _DONE:
-            last_write = at
+        if is_success(execution):
+            writes.append(at)
             if key is not None:
                 done[key] = at
     return None
+
+
+def _was_changed_between(
+    facts: Facts, ran: list[Execution], before: int, writes: list[int]
+) -> bool:
+    """Say whether a write that was asked for later may have undone the first one."""
+    asked = facts.chat_before(ran[before])
+    return any(
+        asked < 0 or facts.chat_before(ran[place]) != asked for place in writes if place > before
+    )
 
 
 def _is_asked_anew(facts: Facts, ran: list[Execution], before: int, at: int) -> bool:
