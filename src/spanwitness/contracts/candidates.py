@@ -24,6 +24,9 @@ _MAX_TOOLS: Final = 40
 _MAX_ALTERNATIVES: Final = 3
 _MOST_TOGETHER: Final = 0.25
 """Share of runs in which two tools may both be used and still be taken for alternatives."""
+_LEAST_USED: Final = 0.15
+_MOST_USED: Final = 0.85
+"""Shares of runs between which a tool is one of several alternatives."""
 _OFFERED: Final = "offered"
 _ANY: Final = "any_tool"
 
@@ -89,10 +92,12 @@ def _required(seen: Sequence[Observed], groups: dict[str, tuple[str, ...]]) -> l
 def _alternatives(used: Sequence[frozenset[str]]) -> Iterator[tuple[str, ...]]:
     """Find two or three tools of which every run used one, and hardly any run two."""
     shares = Counter(tool for one in used for tool in one)
+    n_runs = len(used)
     some = sorted(
-        t for t, n in shares.most_common(_MAX_TOOLS) if _MOST_TOGETHER / 2 * len(used) <= n
+        tool
+        for tool, n in shares.most_common(_MAX_TOOLS)
+        if _LEAST_USED * n_runs <= n <= _MOST_USED * n_runs
     )
-    some = [t for t in some if shares[t] < len(used)]
     taken: set[str] = set()
     for size in range(2, _MAX_ALTERNATIVES + 1):
         for group in combinations(some, size):
@@ -100,7 +105,7 @@ def _alternatives(used: Sequence[frozenset[str]]) -> Iterator[tuple[str, ...]]:
                 continue
             numbers = [sum(tool in one for tool in group) for one in used]
             n_together = sum(n > 1 for n in numbers)
-            if min(numbers) >= 1 and n_together <= _MOST_TOGETHER * len(used):
+            if min(numbers) >= 1 and n_together <= _MOST_TOGETHER * n_runs:
                 taken.update(group)
                 yield group
 
