@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules.answer_changed_after_submit import answer_changed_after_submit
+from spanwitness.rules.answer_corrupted import answer_corrupted
 from spanwitness.rules.argument_not_in_schema import argument_not_in_schema
+from spanwitness.rules.argument_ungrounded import argument_ungrounded
+from spanwitness.rules.audit_false_assurance import audit_false_assurance
+from spanwitness.rules.below_baseline import below_baseline
 from spanwitness.rules.call_in_text import call_in_text
 from spanwitness.rules.call_not_executed import call_not_executed
 from spanwitness.rules.cap_reached import cap_reached
 from spanwitness.rules.content_part_lost import content_part_lost
 from spanwitness.rules.count_out_of_range import count_out_of_range
+from spanwitness.rules.detected_unrecovered import detected_unrecovered
 from spanwitness.rules.discovery_failed import discovery_failed
 from spanwitness.rules.empty_output import empty_output
 from spanwitness.rules.empty_result_answered import empty_result_answered
@@ -19,6 +24,7 @@ from spanwitness.rules.evidence_out_of_window import evidence_out_of_window
 from spanwitness.rules.fabricated_observation import fabricated_observation
 from spanwitness.rules.finish_reason_contradiction import finish_reason_contradiction
 from spanwitness.rules.forbidden_tool import forbidden_tool
+from spanwitness.rules.format_false_assurance import format_false_assurance
 from spanwitness.rules.model_substituted import model_substituted
 from spanwitness.rules.navigation_bypassed import navigation_bypassed
 from spanwitness.rules.out_of_order import out_of_order
@@ -32,11 +38,14 @@ from spanwitness.rules.result_altered import result_altered
 from spanwitness.rules.result_not_delivered import result_not_delivered
 from spanwitness.rules.schema_not_enforced import schema_not_enforced
 from spanwitness.rules.schema_posing_as_tool import schema_posing_as_tool
+from spanwitness.rules.sequence_incomplete import sequence_incomplete
 from spanwitness.rules.served_from_cache import served_from_cache
+from spanwitness.rules.silent_sequence import silent_sequence
 from spanwitness.rules.tool_bypass import tool_bypass
 from spanwitness.rules.tool_choice_ignored import tool_choice_ignored
 from spanwitness.rules.tool_error_swallowed import tool_error_swallowed
 from spanwitness.rules.tool_name_collision import tool_name_collision
+from spanwitness.rules.tool_not_offered import tool_not_offered
 from spanwitness.rules.tool_schema_invalid import tool_schema_invalid
 from spanwitness.rules.tools_withheld import tools_withheld
 from spanwitness.rules.trace_incomplete import trace_incomplete
@@ -51,11 +60,15 @@ if TYPE_CHECKING:
 
 RULES: tuple[Rule, ...] = (
     answer_changed_after_submit,
+    answer_corrupted,
     argument_not_in_schema,
+    argument_ungrounded,
+    audit_false_assurance,
     call_in_text,
     call_not_executed,
     cap_reached,
     content_part_lost,
+    detected_unrecovered,
     discovery_failed,
     empty_output,
     empty_result_answered,
@@ -63,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     evidence_out_of_window,
     fabricated_observation,
     finish_reason_contradiction,
+    format_false_assurance,
     model_substituted,
     output_constraint_bypass,
     phase_violation,
@@ -73,7 +87,9 @@ RULES: tuple[Rule, ...] = (
     result_not_delivered,
     schema_not_enforced,
     schema_posing_as_tool,
+    sequence_incomplete,
     served_from_cache,
+    silent_sequence,
     tool_bypass,
     tool_choice_ignored,
     tool_error_swallowed,
@@ -91,11 +107,13 @@ RULES: tuple[Rule, ...] = (
 CLAUSE_RULES: dict[str, ClauseRule] = {
     rule.id: rule
     for rule in (
+        below_baseline,
         count_out_of_range,
         forbidden_tool,
         navigation_bypassed,
         out_of_order,
         required_tool_missing,
+        tool_not_offered,
         verification_skipped,
     )
 }

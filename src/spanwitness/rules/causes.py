@@ -29,13 +29,14 @@ _WITHHELD = _NO_USE | {
 _ABSENCE = _NO_USE | {
     "call_not_executed", "count_out_of_range", "out_of_order", "output_constraint_bypass",
     "result_not_delivered", "schema_posing_as_tool", "tool_bypass", "tools_withheld",
-    "evidence_out_of_window",
+    "evidence_out_of_window", "tool_not_offered",
 }  # fmt: skip
 
 CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     ("trace_incomplete", frozenset(_ABSENCE)),
-    ("discovery_failed", frozenset(_WITHHELD | {"tools_withheld"})),
-    ("tools_withheld", frozenset(_WITHHELD)),
+    ("discovery_failed", frozenset(_WITHHELD | {"tools_withheld", "tool_not_offered"})),
+    ("tools_withheld", frozenset(_WITHHELD | {"tool_not_offered"})),
+    ("tool_not_offered", frozenset(_WITHHELD)),
     ("tool_schema_invalid", frozenset(_WITHHELD | {"argument_not_in_schema"})),
     ("cap_reached", frozenset({
         "call_not_executed", "empty_output", "required_tool_missing", "result_not_delivered",
@@ -80,6 +81,10 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
         "empty_result_answered", "unperformed_action", "verification_skipped",
     }) | _GROUNDING),
     ("empty_result_answered", _GROUNDING),
+    ("sequence_incomplete", frozenset({"format_false_assurance"})),
+    ("audit_false_assurance", frozenset({"detected_unrecovered", "format_false_assurance"})),
+    ("detected_unrecovered", frozenset({"format_false_assurance"})),
+    ("silent_sequence", frozenset({"format_false_assurance"})),
     ("served_from_cache", frozenset({"repeated_call"})),
     ("empty_output", frozenset({"schema_not_enforced", "verdict_missing"})),
     ("verification_skipped", _GROUNDING),
@@ -88,9 +93,10 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
 
 _SAME_SPAN = frozenset(
     {
-        "argument_not_in_schema", "content_part_lost", "empty_output",
-        "finish_reason_contradiction", "repeated_call", "result_altered", "schema_not_enforced",
-        "tool_choice_ignored", "truncated_output", "unknown_tool", "verdict_missing",
+        "argument_not_in_schema", "content_part_lost", "detected_unrecovered", "empty_output",
+        "finish_reason_contradiction", "format_false_assurance", "repeated_call", "result_altered",
+        "schema_not_enforced", "tool_choice_ignored", "truncated_output", "unknown_tool",
+        "verdict_missing",
     }
 )  # fmt: skip
 """Consequences that belong to one call: where both name spans, they must share one."""

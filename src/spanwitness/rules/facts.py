@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         ToolDefinition,
         ToolRequest,
     )
+    from spanwitness.rules.sequences import Sequence as CaseSequence
 
 __all__ = ["Facts", "Request", "fact"]
 
@@ -174,6 +175,13 @@ class Facts:
 
         failed = frozenset(e.call_id for e in self.failures if e.call_id is not None)
         return build_ledger(self.run, self.executions, failed=failed)
+
+    @fact
+    def sequences(self) -> tuple[CaseSequence, ...]:
+        """The cases of a pipeline with the stages that each passed."""
+        from spanwitness.rules.sequences import sequences
+
+        return sequences(self)
 
     def effect_of(self, execution: Execution) -> Literal["read", "write"] | None:
         """Say what an execution does: as a contract or its span declares, else as its name says."""
