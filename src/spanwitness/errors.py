@@ -6,18 +6,24 @@
     ├── SettingsError        a setting, an argument of `configure` or a decorator cannot be used
     ├── TraceFormatError     a stored trace cannot be read (file, line and reason are named)
     ├── RuleError            a rule or a contract is malformed
+    ├── ReviewError          the review queue cannot do what was asked
+    │   ├── UnknownItemError     it holds no such item
+    │   └── ConflictError        the item is not as the caller believed it to be
     └── MissingExtraError    an optional dependency is not installed
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "ConflictError",
     "MissingExtraError",
     "PhaseError",
+    "ReviewError",
     "RuleError",
     "SettingsError",
     "SpanwitnessError",
     "TraceFormatError",
+    "UnknownItemError",
 ]
 
 
@@ -55,6 +61,27 @@ class PhaseError(SpanwitnessError, RuntimeError):
     The only error of ours that reaches a running agent, and only where the user asked for refusal
     with `on_violation="refuse"`.
     """
+
+
+class ReviewError(SpanwitnessError):
+    """The review queue cannot do what was asked: a bad address, argument, or state of an item."""
+
+
+class UnknownItemError(ReviewError, LookupError):
+    """The queue holds no such item."""
+
+
+class ConflictError(ReviewError):
+    """An item is not as the caller believed: somebody changed it or holds it.
+
+    Args:
+        message: What stands against it.
+        current: The item as it is now.
+    """
+
+    def __init__(self, message: str, *, current: object) -> None:
+        self.current = current
+        super().__init__(message)
 
 
 class MissingExtraError(SpanwitnessError, ImportError):

@@ -1,1 +1,30 @@
-"""The human review queue: its store, its page, and what goes out from it."""
+"""The human review queue: its store, its page, and what goes out from it.
+
+Its names are loaded when first used: SQLAlchemy is heavy, and in an extra.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanwitness.review.store.queue import Queue
+    from spanwitness.review.store.values import Item, ItemFilter
+
+__all__ = ["Item", "ItemFilter", "Queue"]
+
+_PLACES = {
+    "Item": "spanwitness.review.store.values",
+    "ItemFilter": "spanwitness.review.store.values",
+    "Queue": "spanwitness.review.store.queue",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'spanwitness.review' has no attribute {name!r}")
+    import importlib
+
+    found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found

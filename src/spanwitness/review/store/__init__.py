@@ -1,0 +1,1 @@
+"""The queue in a database: SQLite by default, PostgreSQL where replicas share it."""

@@ -1,0 +1,1 @@
+"""Migrations of the queue's tables, run by Alembic. A released one is never changed."""
