@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 from itertools import product
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -13,8 +14,10 @@ from tests.rules.builders import chat, incomplete, offer, run, submission, tool
 from spanwitness.contracts import Contract, load
 from spanwitness.contracts.learning import Learned, learn, why_left_out
 from spanwitness.errors import RuleError
-from spanwitness.model import Run
 from spanwitness.rules.engine import evaluate, judge_clauses
+
+if TYPE_CHECKING:
+    from spanwitness.model import Run
 
 OFFERED = tuple(offer(name) for name in ("open", "read", "check", "by_mail", "by_name"))
 
@@ -173,11 +176,26 @@ def test_the_baseline_holds_the_runs_learned_from_and_no_other():
     assert found.contracts[0].contract.expect[-1].rule == "below_baseline"
 
 
-FEATURES = {"open": 0.97, "read": 0.5, "check": 0.93, "by_mail": 0.9}
+FEATURES = {"open": 0.97, "read": 0.96, "check": 0.98, "by_mail": 0.5}
 """Tools, and the share of clean runs that execute each, independently of one another."""
 
 
-def _true_rate(contract: Contract) -> float:
+class Remembering:
+    """A judge that judges runs of one shape once."""
+
+    def __init__(self) -> None:
+        self._words: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+        self._contracts: list[Contract] = []
+
+    def __call__(self, run: Run, contract: Contract) -> tuple[str, ...]:
+        key = id(contract), tuple(tool.name for tool in run.tools)
+        if key not in self._words:
+            self._contracts.append(contract)  # so that its id stays its own
+            self._words[key] = judge_clauses(run, contract)
+        return self._words[key]
+
+
+def _true_rate(contract: Contract, judge: Remembering) -> float:
     """The share of clean runs on which a clause fires, over all that can happen."""
     rate = 0.0
     for used in product((True, False), repeat=len(FEATURES)):
@@ -186,25 +204,26 @@ def _true_rate(contract: Contract) -> float:
             share *= probability if is_used else 1 - probability
             if is_used:
                 names.append(name)
-        if "violated" in judge_clauses(shape(tuple(names)), contract):
+        if "violated" in judge(shape(tuple(names)), contract):
             rate += share
     return rate
 
 
 def test_the_printed_bound_holds_in_at_least_93_percent_of_200_random_splits():
     draw = random.Random(20261130)
-    n_held = 0
-    rates = []
+    judge = Remembering()
+    rates, bounds = [], []
     for seed in range(200):
         runs = [
-            of(*(name for name, p in FEATURES.items() if draw.random() < p), n=n) for n in range(50)
+            of(*(name for name, share in FEATURES.items() if draw.random() < share), n=n)
+            for n in range(150)
         ]
-        (one,) = learned(runs, seed=seed).contracts
-        rate = _true_rate(one.contract)
-        rates.append(rate)
-        n_held += rate <= one.held_out.bound
-    assert n_held >= 0.93 * 200
-    assert sum(rate > 0.02 for rate in rates) >= 100, "the contracts alarm, so there is a rate"
+        (one,) = learn(runs, judge=judge, seed=seed, held_out=0.8).contracts  # type: ignore[arg-type]
+        rates.append(_true_rate(one.contract, judge))
+        bounds.append(one.held_out.bound)
+    n_held = sum(rate <= bound for rate, bound in zip(rates, bounds, strict=True))
+    assert 0.93 * 200 <= n_held < 200, "a bound that never fails is not the one that is told"
+    assert sum(rates) / 200 > 0.02
 
 
 def test_a_tool_definition_that_is_not_recorded_gives_no_clause_on_offers():
