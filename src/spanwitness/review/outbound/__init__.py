@@ -1,0 +1,1 @@
+"""What leaves the queue: webhooks to others, verdicts back to where the traces are."""
