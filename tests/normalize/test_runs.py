@@ -1,6 +1,8 @@
 # ruff: noqa: A002, E501
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from tests.normalize.builders import (
@@ -322,3 +324,33 @@ def test_another_vocabulary_for_calls_that_we_saw_ourselves_does_no_harm() -> No
     (run,) = build_runs([own_root(2), chain, llm, own_chat("c1", 2, parent="x1", at=160)])
     assert run.is_complete
     assert run.dialects == ("openinference", "spanwitness")
+
+
+def test_what_an_agent_gave_back_is_the_final_text_not_the_last_reply():
+    said = json.dumps([{"role": "assistant", "parts": [says("It is 3.6 V.")]}])
+    root = span(
+        "root",
+        at=0,
+        took=100,
+        attributes={
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "reader",
+            "gen_ai.output.messages": said,
+        },
+    )
+    spans = [root, otel_chat("a", at=10, reply=[says("Approved.")])]
+    assert build_runs(spans)[0].final_text == "It is 3.6 V."
+
+
+def test_an_agent_whose_output_was_cut_gave_back_the_last_reply():
+    root = span(
+        "root",
+        at=0,
+        took=100,
+        attributes={
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "con',
+        },
+    )
+    spans = [root, otel_chat("a", at=10, reply=[says("Approved.")])]
+    assert build_runs(spans)[0].final_text == "Approved."

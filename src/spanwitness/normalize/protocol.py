@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import msgspec
 
-from spanwitness.model import Claim, Selection, Step, Submission
+from spanwitness.model import Claim, Selection, Step, Submission, TextPart
 from spanwitness.model.run import STEP_KINDS
 from spanwitness.normalize.attributes import decoded, flag, integer, text, texts
+from spanwitness.normalize.stored_messages import decode, is_whole_list
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as own
 
@@ -167,4 +168,17 @@ def _facts_of(span: SpanRecord) -> dict[str, object]:
             "termination": text(get(own.TERMINATION)),
             "compacted": flag(get(own.COMPACTED)),
         }
+    elif gen_ai.OUTPUT_MESSAGES in attributes:
+        facts["final_text"] = _last_text(attributes[gen_ai.OUTPUT_MESSAGES])
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def _last_text(value: object) -> str | None:
+    """Return the text of the last message that an agent gave back."""
+    if not is_whole_list(value):
+        return None
+    for message in reversed(decode(value)):
+        found = "".join(part.text for part in message.parts if isinstance(part, TextPart))
+        if found:
+            return found
+    return None
