@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spanwitness.model import MediaPart, OpaquePart, TextPart, ToolResultPart
+from spanwitness.model import MediaPart, OpaquePart, TextPart
+from spanwitness.rules.deliveries import cut_list, part_of, swapped_results
 from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
@@ -33,15 +34,20 @@ def result_altered(facts: Facts) -> Outcome:
     """Some value of a tool's result is missing from what the model was given.
 
     Claims: In no request did a result stand whole, and in at least one it stood without some of the
-        values that the tool returned (cut, replaced, filtered). Writing it in another form is not
-        altering; nor are error results put into other words, references to a stored result, a word
-        such as "done" for a write that returns nothing.
+        values that the tool returned (cut, replaced, filtered). Of a list that lost elements it is
+        told how many, and whether a total beside it still counts them all. Results of two parallel
+        calls, each delivered under the other's id, are told at `error`. Writing a result in another
+        form is not altering; nor are error results put into other words, references to a stored
+        result, a word such as "done" for a write that returns nothing.
     Needs: What the tool returned and what the request carries, compared when the request left or
         from the recorded content.
     Not assessed when: The comparison was not possible (content off at another capture point, no
         tool span, result or request cut or too large), or delivered results are not recorded.
     Can be wrong: A summary that a harness makes on purpose is reported.
     """
+    swapped = swapped_results(facts)
+    if swapped:
+        return _swapped(swapped)
     altered: list[tuple[Execution, Arrival]] = []
     unknown = not facts.knows_deliveries
     n_judged = 0
@@ -73,7 +79,7 @@ def _is_excused(facts: Facts, execution: Execution, arrival: Arrival) -> bool:
         return True
     if execution.outcome == "empty" and facts.effect_of(execution) != "read":
         return True
-    part = _part(arrival)
+    part = part_of(arrival)
     if part is None:
         return False
     if any(isinstance(p, OpaquePart) or (isinstance(p, MediaPart) and p.uri) for p in part.parts):
@@ -101,24 +107,32 @@ def _is_reference(text: str, returned: str) -> bool:
     return found is not None and text[:40] not in returned
 
 
-def _part(arrival: Arrival) -> ToolResultPart | None:
-    for message in arrival.chat.input_messages or ():
-        for part in message.parts:
-            if isinstance(part, ToolResultPart) and part.call_id == arrival.delivery.call_id:
-                return part
-    return None
+def _swapped(swapped: list[Execution]) -> Outcome:
+    names = ", ".join(sorted({execution.tool for execution in swapped})[:5])
+    return violated(
+        f"Results of parallel calls of {names} were delivered under each other's ids.",
+        span_ids=tuple(dict.fromkeys(e.span_id for e in swapped if e.span_id))[:10],
+        evidence={
+            "tools": [execution.tool for execution in swapped[:20]],
+            "call_ids": [execution.call_id for execution in swapped[:20]],
+            "is_swapped": True,
+        },
+        severity="error",
+    )
 
 
 def _violated(altered: list[tuple[Execution, Arrival]]) -> Outcome:
     names = ", ".join(sorted({execution.tool for execution, _ in altered})[:5])
     spans = [span for e, arrival in altered for span in (arrival.chat.span_id, e.span_id)]
+    cut = next(filter(None, (cut_list(*pair) for pair in altered[:20])), None)
     return violated(
         f"What the model was given of {names} lacks some of the values that were returned"
-        f"{_sizes(*altered[0])}.",
+        f"{_sizes(*altered[0]) if cut is None else cut.told}.",
         span_ids=tuple(dict.fromkeys(s for s in spans if s)),
         evidence={
             "tools": [execution.tool for execution, _ in altered[:20]],
             "call_ids": [execution.call_id for execution, _ in altered[:20]],
+            **({} if cut is None else cut.evidence),
         },
     )
 
@@ -128,7 +142,7 @@ def _sizes(execution: Execution, arrival: Arrival) -> str:
     returned = execution.call.result_chars if execution.call is not None else None
     if returned is None and isinstance(execution.result, str):
         returned = len(execution.result)
-    part = _part(arrival)
+    part = part_of(arrival)
     if part is not None and all(isinstance(p, TextPart) for p in part.parts):
         delivered = f"{sum(len(p.text) for p in part.parts if isinstance(p, TextPart))}"
     elif arrival.delivery.size_bytes is not None:
