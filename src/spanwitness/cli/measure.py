@@ -1,105 +1,202 @@
-"""`spanwitness measure`: the statistics of many runs, from a table."""
+"""`spanwitness measure`: the statistics of many runs, from a table or from stored traces."""
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from spanwitness.cli import measure_options as opt  # noqa: TC001  typer evaluates them
+from spanwitness.cli.measure_options import Format, RepeatedWord, UnequalWord
+from spanwitness.cli.measure_output import end, print_result
+from spanwitness.errors import SettingsError
 
-    from spanwitness.measure import MeasureResult
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 measure = typer.Typer(
     name="measure",
-    help="Measure many runs: paired audits of a step, evidence states, stability, provenance.",
+    help="Measure many runs: paired audits of a step, verdicts, selection, composition, evidence"
+    " states, stability, provenance.",
     no_args_is_help=True,
 )
 
 
-class _Format(StrEnum):
-    text = "text"
-    json = "json"
-    csv = "csv"
-    html = "html"
-
-
-class _Unequal(StrEnum):
+class _RunsWord(StrEnum):
     refuse = "refuse"
     rarefy = "rarefy"
 
 
-_Input = Annotated[
-    Path, typer.Argument(metavar="INPUT", help="A table: .csv, .tsv, .jsonl or .parquet.")
-]
-_Form = Annotated[_Format, typer.Option("--format", help="How to print.")]
-_Part = Annotated[str | None, typer.Option(help="With --format csv: which of the result's tables.")]
-_Level = Annotated[float, typer.Option(help="Probability inside the intervals.")]
-_Resamples = Annotated[int, typer.Option(min=1, help="Resamples of a bootstrap.")]
-_Seed = Annotated[int, typer.Option(help="Seed of a bootstrap and of other draws.")]
-
-
 @measure.command()
 def paired(  # noqa: PLR0913  one parameter an option
-    table: _Input,
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="INPUT", help="A table, or stored traces; none with --totals."),
+    ] = None,
     *,
-    group: Annotated[str | None, typer.Option(help="A column to audit by.")] = None,
+    group: opt.Group = None,
     cost: Annotated[
         float,
         typer.Option(help="What the gain must exceed, as a share of items (0.02 = 2 points)."),
     ] = 0.0,
-    pool: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose values may be pooled all the same; may be repeated."),
-    ] = None,
     never_revises_right: Annotated[
         bool,
         typer.Option("--never-revises-right", help="The protocol leaves right answers alone."),
     ] = False,
-    form: _Form = _Format.text,
-    part: _Part = None,
-    level: _Level = 0.95,
-    resamples: _Resamples = 2000,
-    seed: _Seed = 5205,
+    step: opt.StepName = None,
+    operation: opt.Operation = None,
+    inputs: opt.Inputs = None,
+    rule: opt.Rule = None,
+    stack: opt.Stack = None,
+    each: opt.Each = False,
+    pool: opt.Pool = None,
+    before: Annotated[
+        str | None, typer.Option(help="With traces: checkpoint of the outcomes before.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(help="With traces: checkpoint of the outcomes after.")
+    ] = None,
+    outcomes: opt.Outcomes = None,
+    features: opt.Features = None,
+    repeated: opt.Repeated = RepeatedWord.refuse,
+    unequal_runs: opt.Unequal = UnequalWord.refuse,
+    totals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,BEFORE,AFTER",
+            help="Bounds on the flows from totals alone: items, successes before, after.",
+        ),
+    ] = None,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
 ) -> None:
     """Audit a step: what it corrects, what it corrupts, whether it is worth running.
 
-    Columns: item_id, before, after (0 or 1), optionally run, and any features.
+    Columns of a table: item_id, before, after (0 or 1), optionally run, and any features. In traces
+    a step scores itself (success= of @sw.step), or outcomes recorded later do.
     """
-    from spanwitness.measure import measure_paired
+    if totals is not None:
+        _print_bounds(source, totals, form, part, corruption_possible=not never_revises_right)
+        return
+    from spanwitness.cli.measure_input import is_traces, read_log
+    from spanwitness.measure import Features, audit_each, measure_paired, pairs_of, read_table
 
-    result = measure_paired(
-        table,
-        group=group,
-        cost=cost,
+    path = _given(source)
+    given = read_log(path, outcomes=outcomes) if is_traces(path) else None
+    result = audit_each(
+        read_table(path)
+        if given is None
+        else pairs_of(
+            given.log,
+            before=before,
+            after=after,
+            group=group,
+            features=Features(features),
+            repeated=repeated.value,
+        ),
+        lambda table: measure_paired(
+            table,
+            group=group,
+            cost=cost,
+            pool=pool or (),
+            corruption_possible=not never_revises_right,
+            unequal=unequal_runs.value,
+            level=level,
+            n_resamples=resamples,
+            seed=seed,
+        ),
+        select=_chosen(step=step, operation=operation, inputs=inputs, rule=rule, stack=stack),
         pool=pool or (),
-        corruption_possible=not never_revises_right,
-        level=level,
-        n_resamples=resamples,
-        seed=seed,
+        each=each,
     )
-    _print(result, form, part, source=table.name)
+    print_result(result, form, part)
+    end(given)
+
+
+@measure.command()
+def verdicts(  # noqa: PLR0913  one parameter an option
+    source: opt.Input,
+    *,
+    group: opt.Group = None,
+    step: opt.StepName = None,
+    operation: opt.Operation = None,
+    inputs: opt.Inputs = None,
+    rule: opt.Rule = None,
+    stack: opt.Stack = None,
+    each: opt.Each = False,
+    pool: opt.Pool = None,
+    truth: Annotated[
+        str, typer.Option(help="With traces: checkpoint of the outcome of what was judged.")
+    ] = "final",
+    outcomes: opt.Outcomes = None,
+    features: opt.Features = None,
+    repeated: opt.Repeated = RepeatedWord.refuse,
+    unequal_runs: opt.Unequal = UnequalWord.refuse,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
+) -> None:
+    """Tell what a verdict step accepts and rejects: false positives, false negatives, acceptance.
+
+    Columns of a table: item_id, right, accepted (0 or 1), optionally run, and any features.
+    """
+    from spanwitness.cli.measure_input import is_traces, read_log
+    from spanwitness.measure import (
+        Features,
+        audit_each,
+        measure_verdicts,
+        read_table,
+        verdicts_of,
+    )
+
+    given = read_log(source, outcomes=outcomes) if is_traces(source) else None
+    result = audit_each(
+        read_table(source)
+        if given is None
+        else verdicts_of(
+            given.log,
+            truth=truth,
+            group=group,
+            features=Features(features),
+            repeated=repeated.value,
+        ),
+        lambda table: measure_verdicts(
+            table,
+            group=group,
+            pool=pool or (),
+            unequal=unequal_runs.value,
+            level=level,
+            n_resamples=resamples,
+            seed=seed,
+        ),
+        select=_chosen(step=step, operation=operation, inputs=inputs, rule=rule, stack=stack),
+        pool=pool or (),
+        each=each,
+    )
+    print_result(result, form, part)
+    end(given)
 
 
 @measure.command()
 def evidence(
-    table: _Input,
+    source: opt.Input,
     *,
     baseline: Annotated[str, typer.Option(help="The condition to compare with.")] = "clean",
     plan: Annotated[
         Path | None, typer.Option(help="A table of the planned case_id, condition, stage.")
     ] = None,
-    form: _Form = _Format.text,
-    part: _Part = None,
-    level: _Level = 0.95,
-    resamples: _Resamples = 2000,
-    seed: _Seed = 5205,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
 ) -> None:
     """Measure how reliable the evidence is that a pipeline's stages receive.
 
@@ -109,23 +206,23 @@ def evidence(
     from spanwitness.measure import measure_evidence
 
     result = measure_evidence(
-        table, baseline=baseline, plan=plan, level=level, n_resamples=resamples, seed=seed
+        source, baseline=baseline, plan=plan, level=level, n_resamples=resamples, seed=seed
     )
-    _print(result, form, part, source=table.name)
+    print_result(result, form, part)
 
 
 @measure.command()
 def stability(
-    table: _Input,
+    source: opt.Input,
     *,
     unequal_runs: Annotated[
-        _Unequal, typer.Option(help="What to do when items have unequal numbers of runs.")
-    ] = _Unequal.refuse,
-    form: _Form = _Format.text,
-    part: _Part = None,
-    level: _Level = 0.95,
-    resamples: _Resamples = 2000,
-    seed: _Seed = 5205,
+        _RunsWord, typer.Option(help="What to do when items have unequal numbers of runs.")
+    ] = _RunsWord.refuse,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
 ) -> None:
     """Measure how much repeated runs of an item disagree.
 
@@ -134,20 +231,20 @@ def stability(
     from spanwitness.measure import measure_stability
 
     result = measure_stability(
-        table, unequal=unequal_runs.value, level=level, n_resamples=resamples, seed=seed
+        source, unequal=unequal_runs.value, level=level, n_resamples=resamples, seed=seed
     )
-    _print(result, form, part, source=table.name)
+    print_result(result, form, part)
 
 
 @measure.command()
 def provenance(
-    table: _Input,
+    source: opt.Input,
     *,
-    form: _Form = _Format.text,
-    part: _Part = None,
-    level: _Level = 0.95,
-    resamples: _Resamples = 2000,
-    seed: _Seed = 5205,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
 ) -> None:
     """Tell whether the evidence for a label is in the text a model was shown.
 
@@ -155,30 +252,37 @@ def provenance(
     """
     from spanwitness.measure import measure_provenance
 
-    result = measure_provenance(table, level=level, n_resamples=resamples, seed=seed)
-    _print(result, form, part, source=table.name)
+    result = measure_provenance(source, level=level, n_resamples=resamples, seed=seed)
+    print_result(result, form, part)
 
 
-def _print(result: MeasureResult, form: _Format, part: str | None, *, source: str) -> None:
-    if form is _Format.json:
-        json.dump(result.to_dict(), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write("\n")
-    elif form is _Format.csv:
-        from spanwitness.measure.result import choose_part
-
-        _write_csv(choose_part(result.parts, part))
-    elif form is _Format.html:
-        from spanwitness.measure.report import render
-
-        sys.stdout.write(render(result.to_dict(), source=source))
-    else:
-        from spanwitness.cli.measure_text import print_result
-
-        print_result(result)
+def _chosen(**options: str | None) -> Mapping[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def _write_csv(rows: Sequence[Mapping[str, object]]) -> None:
-    if rows:
-        writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+def _given(source: Path | None) -> Path:
+    if source is None:
+        raise SettingsError("measure paired needs INPUT: a table or stored traces, or --totals")
+    return source
+
+
+def _print_bounds(
+    source: Path | None, totals: str, form: Format, part: str | None, *, corruption_possible: bool
+) -> None:
+    from spanwitness.measure import measure_totals
+
+    if source is not None:
+        raise SettingsError("--totals stands alone: give no INPUT")
+    numbers = [text.strip() for text in totals.split(",")]
+    if len(numbers) != 3 or not all(text.isdecimal() for text in numbers):
+        raise SettingsError(
+            f"--totals {totals!r}: give three counts, as 200,191,195 (items, right before, after)"
+        )
+    n_pairs, n_before, n_after = map(int, numbers)
+    result = measure_totals(
+        n_pairs=n_pairs,
+        n_right_before=n_before,
+        n_right_after=n_after,
+        corruption_possible=corruption_possible,
+    )
+    print_result(result, form, part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -10,15 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from spanwitness.cli.terminal import visible
+from spanwitness.measure.audits import Audits
 from spanwitness.measure.evidence import EvidenceResult
 from spanwitness.measure.paired import PairedResult
 from spanwitness.measure.provenance import ProvenanceResult
 from spanwitness.measure.stability import StabilityResult
+from spanwitness.measure.totals import TotalsResult
+from spanwitness.measure.verdicts import VerdictsResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwitness.measure import MeasureResult, StepAudit
+    from spanwitness.measure.audits import StepAccounting
     from spanwitness.stats.counts import Rate
     from spanwitness.stats.intervals import Interval
     from spanwitness.stats.stability import Contrast, UnstablePairs
@@ -27,15 +31,21 @@ _DECISION_STYLE = {"apply": "bold green", "suppress": "bold red", "insufficient"
 _MAX_MISSING = 20
 
 
-def print_result(result: MeasureResult) -> None:
+def print_text(result: MeasureResult) -> None:
     """Print a result of `spanwitness.measure`.
 
     Args:
         result: The result.
     """
     console = Console(highlight=False, markup=False, emoji=False)
-    if isinstance(result, PairedResult):
+    if isinstance(result, Audits):
+        _audits(console, result)
+    elif isinstance(result, TotalsResult):
+        _totals(console, result)
+    elif isinstance(result, PairedResult):
         _paired(console, result)
+    elif isinstance(result, VerdictsResult):
+        _verdicts(console, result)
     elif isinstance(result, EvidenceResult):
         _evidence(console, result)
     elif isinstance(result, StabilityResult):
@@ -49,6 +59,72 @@ def _table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
+
+
+def _audits(console: Console, result: Audits[Any]) -> None:
+    for at, audit in enumerate(result.audits):
+        if at:
+            console.print()
+        told = [f"{name} {visible(value, limit=60)}" for name, value in audit.identity.items()
+                if value is not None]  # fmt: skip
+        if told:
+            console.print(Text(", ".join(told), style="bold"))
+        print_text(audit.result)
+        if audit.accounting is not None:
+            _accounting(console, audit.accounting)
+    if result.pooled:
+        console.print(Text(f"pooled on demand: {', '.join(result.pooled)}", style="dim"))
+
+
+def _accounting(console: Console, accounting: StepAccounting) -> None:
+    n_missing = len(accounting.missing)
+    console.print(
+        f"{accounting.n_rows} executions with both bits, {n_missing} missing,"
+        f" {accounting.n_retried} failed and tried again"
+    )
+    for each in accounting.missing[:_MAX_MISSING]:
+        place = "no span" if each.span_id is None else f"span {each.span_id}"
+        what = f"run {each.run_id}, {each.step}, {place}: {each.reason}"
+        console.print(Text(f"  missing {visible(what)}", style="yellow"))
+    if n_missing > _MAX_MISSING:
+        more = n_missing - _MAX_MISSING
+        console.print(Text(f"  and {more} more (--format csv --part missing)", style="dim"))
+    for note in accounting.notes:
+        console.print(Text(f"  note: {note}", style="dim"))
+
+
+def _totals(console: Console, result: TotalsResult) -> None:
+    found = result.bounds
+    table = _table("", "at least", "at most")
+    table.add_row("corrected", str(found.n_corrected_low), str(found.n_corrected_high))
+    table.add_row("corrupted", str(found.n_corrupted_low), str(found.n_corrupted_high))
+    console.print(table)
+    change = "no items" if result.change is None else f"{result.change:+.3f}"
+    told = "the totals leave one possibility" if found.is_exact else "only pairs can tell more"
+    risk = "" if result.corruption_possible else "; corruption is not at risk"
+    console.print(f"{result.n_pairs} items, change {change}; {told}{risk}")
+
+
+def _verdicts(console: Console, result: VerdictsResult) -> None:
+    audits = [("all", result.overall)]
+    audits += [(visible(name, limit=40), audit) for name, audit in result.groups.items()]
+    table = _table(visible(result.group_column or "", limit=40), "verdicts", "accepted",
+                   "false positive", "false negative")  # fmt: skip
+    for name, audit in audits:
+        table.add_row(
+            Text(name),
+            str(audit.counts.n_items),
+            _rate(audit.acceptance),
+            _rate(audit.false_positive),
+            _rate(audit.false_negative),
+        )
+    console.print(table)
+    console.print(
+        Text(
+            f"positive means accepted; Jeffreys estimates with {result.level:.0%} intervals",
+            style="dim",
+        )
+    )
 
 
 def _paired(console: Console, result: PairedResult) -> None:

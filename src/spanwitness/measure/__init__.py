@@ -1,11 +1,14 @@
 """Measures of many runs: paired audits, evidence state, stability, provenance.
 
-A table comes in (CSV, JSONL or Parquet, or rows given in Python), a typed result goes out: as the
-fixed JSON form, as rows, as a data frame. A table that cannot be measured is refused with the row
-named; nothing is imputed.
+A table comes in (CSV, JSONL or Parquet, or rows given in Python), or the runs of stored traces
+(`collect`, then `pairs_of` and its like); a typed result goes out: as the fixed JSON form, as rows,
+as a data frame. What cannot be measured is refused with the row or the span named; nothing is
+imputed.
 """
 
+from spanwitness.measure.audits import Audit, Audits, StepAccounting, audit_each
 from spanwitness.measure.evidence import EvidenceResult, measure_evidence
+from spanwitness.measure.outcomes import Outcomes
 from spanwitness.measure.paired import PairedResult, StepAudit, measure_paired
 from spanwitness.measure.provenance import (
     Provenance,
@@ -18,24 +21,47 @@ from spanwitness.measure.provenance import (
 from spanwitness.measure.result import MeasureResult
 from spanwitness.measure.stability import ConfigurationResult, StabilityResult, measure_stability
 from spanwitness.measure.table import Table, TableError, read_table
+from spanwitness.measure.totals import TotalsResult, measure_totals
+from spanwitness.measure.traced_pairs import MissingStep, TracedTable, pairs_of, verdicts_of
+from spanwitness.measure.traces import Features, TracedRun, TracedStep, TraceLog, collect
+from spanwitness.measure.verdicts import VerdictAudit, VerdictsResult, measure_verdicts
 
 __all__ = [
+    "Audit",
+    "Audits",
     "ConfigurationResult",
     "EvidenceResult",
+    "Features",
     "MeasureResult",
+    "MissingStep",
+    "Outcomes",
     "PairedResult",
     "Provenance",
     "ProvenanceResult",
     "RecordProvenance",
     "StabilityResult",
+    "StepAccounting",
     "StepAudit",
     "Table",
     "TableError",
+    "TotalsResult",
+    "TraceLog",
+    "TracedRun",
+    "TracedStep",
+    "TracedTable",
+    "VerdictAudit",
+    "VerdictsResult",
+    "audit_each",
+    "collect",
     "measure_evidence",
     "measure_paired",
     "measure_provenance",
     "measure_stability",
+    "measure_totals",
+    "measure_verdicts",
+    "pairs_of",
     "provenance_of",
     "read_table",
     "rewindow",
+    "verdicts_of",
 ]

@@ -215,25 +215,25 @@ def measure_evidence(
 
 def _read_plan(table: Table) -> list[RowKey]:
     table.require("case_id", "condition", "stage")
-    keys: dict[RowKey, int] = {}
+    keys: dict[RowKey, str] = {}
     for row in table:
         key = _key(row)
         if key in keys:
-            raise row.refuse(f"{_named(key)} is planned in row {keys[key]} already")
-        keys[key] = row.number
+            raise row.refuse(f"{_named(key)} is planned in {keys[key]} already")
+        keys[key] = row.name
     return list(keys)
 
 
 def _read(table: Table, planned: frozenset[RowKey] | None) -> list[StageRow]:
-    seen: dict[RowKey, int] = {}
+    seen: dict[RowKey, str] = {}
     read: list[tuple[Row, StageRow]] = []
     for row in table:
         key = _key(row)
         if key in seen:
-            raise row.refuse(f"{_named(key)} was in row {seen[key]} already")
+            raise row.refuse(f"{_named(key)} was in {seen[key]} already")
         if planned is not None and key not in planned:
             raise row.refuse(f"{_named(key)} is not in the plan")
-        seen[key] = row.number
+        seen[key] = row.name
         read.append((row, _stage_row(row, key)))
     judged = {found.key.stage for _, found in read if found.validity is not None}
     for row, found in read:

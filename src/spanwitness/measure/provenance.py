@@ -188,7 +188,7 @@ def measure_provenance(
     source = as_table(table)
     source.require("window", "label", "quote")
     has_outcome = "outcome" in source.columns
-    seen: dict[str, int] = {}
+    seen: dict[str, str] = {}
     records = []
     for row in source:
         item = _item(row, seen)
@@ -217,11 +217,11 @@ def measure_provenance(
     )
 
 
-def _item(row: Row, seen: dict[str, int]) -> str:
+def _item(row: Row, seen: dict[str, str]) -> str:
     item = row.optional_text("item_id") or str(row.number)
     if item in seen:
-        raise row.refuse(f"item {item!r} was in row {seen[item]} already")
-    seen[item] = row.number
+        raise row.refuse(f"item {item!r} was in {seen[item]} already")
+    seen[item] = row.name
     return item
 
 

@@ -219,15 +219,15 @@ class _Runs:
         self.answers: dict[str, _Answers] = {}
         self._last_row: dict[tuple[str, str], Row] = {}
         has_labels = "label" in table.columns
-        seen: dict[tuple[str, str, str], int] = {}
+        seen: dict[tuple[str, str, str], str] = {}
         for row in table:
             name, item, run = row.text("configuration"), row.text("item_id"), row.text("run")
             if (name, item, run) in seen:
                 raise row.refuse(
-                    f"item {item!r} in run {run!r} of {name!r} was in row "
+                    f"item {item!r} in run {run!r} of {name!r} was in "
                     f"{seen[name, item, run]} already"
                 )
-            seen[name, item, run] = row.number
+            seen[name, item, run] = row.name
             self._last_row[name, item] = row
             runs = self.answers.setdefault(name, {}).setdefault(item, [])
             runs.append(row.optional_text("answer"))

@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.errors import SpanwitnessError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Row", "Table", "TableError", "as_table", "read_table"]
 
@@ -31,13 +31,17 @@ class TableError(SpanwitnessError, ValueError):
         message: What is wrong and what would be right.
         source: The file, or what stands for it.
         row: The row, 1 being the first below the header; `None` when the whole table is meant.
+        name: What the row is called, where it is from a trace: the span and its run.
     """
 
-    def __init__(self, message: str, *, source: str, row: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, source: str, row: int | None = None, name: str | None = None
+    ) -> None:
         self.source = source
         self.row = row
         self.reason = message
-        place = source if row is None else f"{source}: row {row}"
+        where = name if name is not None else None if row is None else f"row {row}"
+        place = source if where is None else f"{source}: {where}"
         super().__init__(f"{place}: {message}")
 
 
@@ -49,6 +53,13 @@ class Row:
     number: int
     """1 is the first row below the header."""
     cells: Mapping[str, object]
+    label: str | None = None
+    """Where the row is from a trace: its span and run."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a refusal: `row 3`, or its span and run."""
+        return self.label or f"row {self.number}"
 
     def refuse(self, message: str) -> TableError:
         """Return the error that names this row.
@@ -56,7 +67,7 @@ class Row:
         Args:
             message: What is wrong and what would be right.
         """
-        return TableError(message, source=self.source, row=self.number)
+        return TableError(message, source=self.source, row=self.number, name=self.label)
 
     def value(self, column: str) -> object | None:
         """Return a cell; `None` where it is empty, null or absent.
@@ -155,10 +166,35 @@ class Table:
     """The file it is from, or what stands for it."""
     columns: tuple[str, ...]
     rows: Sequence[Mapping[str, object]]
+    numbers: Sequence[int] | None = None
+    """Of the rows in the whole table; `None` = from 1."""
+    labels: Sequence[str] | None = None
+    """Where the rows are from traces: the span and run of each."""
 
     def __iter__(self) -> Iterator[Row]:
-        for number, cells in enumerate(self.rows, start=1):
-            yield Row(self.source, number, cells)
+        numbers, labels = self.numbers, self.labels
+        for at, cells in enumerate(self.rows):
+            yield Row(
+                self.source,
+                at + 1 if numbers is None else numbers[at],
+                cells,
+                None if labels is None else labels[at],
+            )
+
+    def where(self, wanted: Callable[[Mapping[str, object]], bool]) -> Table:
+        """Return the rows that are wanted; the others stay out of every count.
+
+        Args:
+            wanted: Says so of the cells of a row.
+        """
+        kept = [at for at, row in enumerate(self.rows) if wanted(row)]
+        numbers, labels = self.numbers, self.labels
+        return replace(
+            self,
+            rows=[self.rows[at] for at in kept],
+            numbers=[at + 1 if numbers is None else numbers[at] for at in kept],
+            labels=None if labels is None else [labels[at] for at in kept],
+        )
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -96,11 +96,11 @@ def is_group(name: str) -> bool:
     return name in GROUPS or (name.startswith(_TAG) and len(name) > len(_TAG))
 
 
-def group_of(step: Step, run: Run, name: str) -> str | None:
+def group_of(step: Step | None, run: Run, name: str) -> str | None:
     """Return what a step is grouped by; `None` where step and run do not say.
 
     Args:
-        step: The step.
+        step: The step; `None` = only the run is asked.
         run: The innermost run around it.
         name: One of `GROUPS`, or `tag:NAME` for the value of a tag `NAME=value` or `NAME:value`.
     """
