@@ -53,6 +53,8 @@ def conditions(only: ItemFilter, now: datetime) -> list[sa.ColumnElement[bool]]:
     """Return what a filter asks of the rows of `items`."""
     column = items.c
     found: list[sa.ColumnElement[bool]] = []
+    if only.ids:
+        found.append(column.id.in_(only.ids))
     if only.states:
         found.append(column.state.in_(only.states))
     if only.rules:

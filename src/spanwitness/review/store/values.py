@@ -188,6 +188,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 class ItemFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which items; everything given must hold."""
 
+    ids: tuple[int, ...] = ()
+    """These items only; empty = any."""
     states: tuple[State, ...] = ()
     """Empty = any."""
     rules: tuple[str, ...] = ()
