@@ -12,9 +12,10 @@ import unicodedata
 from bisect import bisect_left
 from functools import cached_property
 from itertools import islice, pairwise
-from math import ceil, floor, log10
+from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spanwitness.normalize.digits import leading_digits, leading_pattern
 from spanwitness.normalize.references import dates_in, sources_in
 from spanwitness.normalize.tokens import normal_number
 
@@ -26,7 +27,6 @@ __all__ = ["Given", "folded"]
 _FEW_CHARS: Final = 16_384
 """In texts up to this size, together, every number is read: that is cheaper than a search."""
 _MAX_PREFIXES: Final = 96
-_PREFIX_DIGITS: Final = 4
 _FEW_PLACES: Final = 16
 _MAX_SHORT: Final = 64
 _SHORT_CHARS: Final = 2000
@@ -262,58 +262,10 @@ def _search_pattern(wanted: list[_Number]) -> re.Pattern[str] | None:
             prefixes.add("")
             continue
         for low, high in (*one.bounds, (value * (1 - 1e-9), value * (1 + 1e-9))):
-            prefixes.update(_prefixes(low, high))
+            prefixes.update(leading_digits(low, high))
         if len(prefixes) > _MAX_PREFIXES:
             return None
-    if not prefixes:
-        return None
-    arms = [
-        rf"{digit}(?={_following(rests)})(?<![1-9]\d)(?<![1-9]\.\d)"
-        for digit, rests in _by_first(prefixes).items()
-    ]
-    if "" in prefixes:
-        arms.append(r"0(?<!\d\d)(?<!\d\.\d)(?=[0,]*(?:\.0+)?(?:[eE]|(?!\.?\d)))")
-    return re.compile("|".join(arms))
-
-
-def _by_first(digits: Iterable[str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for each in sorted(digits):
-        if each:
-            groups.setdefault(each[0], []).append(each[1:])
-    return groups
-
-
-def _following(rests: list[str]) -> str:
-    """Write what may follow the first digits of numbers, as one tree of alternatives."""
-    ends: list[str] = []
-    for rest in rests:
-        if not rest:
-            return ""
-        if not rest.strip("0"):
-            ends.append(r"(?!\.?[1-9])")
-            break
-    arms = [
-        digit + _following(deeper)
-        for digit, deeper in _by_first(rest for rest in rests if rest.strip("0")).items()
-    ]
-    if arms:
-        ends.append(f"[.,]?(?:{'|'.join(arms)})")
-    return ends[0] if len(ends) == 1 else f"(?:{'|'.join(ends)})"
-
-
-def _prefixes(low: float, high: float) -> set[str]:
-    """Return the leading digits, four or fewer, of the numbers between two positive ones."""
-    if not 1e-300 < low <= high < 1e300:
-        return {str(n) for n in range(1, 10)} | {""}
-    scale = 10.0 ** -floor(log10(low))
-    low, high = low * scale * (1 - 1e-12), high * scale * (1 + 1e-12)
-    for n_digits in range(_PREFIX_DIGITS, 0, -1):
-        unit = 10 ** (n_digits - 1)
-        first, last = int(low * unit), int(high * unit)
-        if last - first <= 3 or n_digits == 1:
-            return {str(n)[:n_digits] for n in range(max(first, 1), last + 1)}
-    return set()
+    return leading_pattern(prefixes) if prefixes else None
 
 
 def _numbers_at(text: str, pattern: re.Pattern[str]) -> Iterator[str]:

@@ -19,7 +19,19 @@ from spanwitness.normalize.given import Given, folded
 from spanwitness.normalize.references import Reference, find_dates, find_sources
 from spanwitness.normalize.tokens import normal_number
 
-__all__ = ["UnseenValues", "find_values", "missing", "unseen", "unsupported"]
+__all__ = [
+    "JUDGEMENT_KEY",
+    "NO_NUMBER",
+    "PAGE_KEY",
+    "QUOTATION",
+    "QUOTE_KEY",
+    "UUID",
+    "UnseenValues",
+    "find_values",
+    "missing",
+    "unseen",
+    "unsupported",
+]
 
 _MAX_SAMPLES = 5
 _NUMBER = re.compile(
@@ -27,15 +39,15 @@ _NUMBER = re.compile(
     r"(?P<digits>\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][-+]?\d{1,3}(?!\w))?)"
     r"(?![\d])(?!\.\d)(?!\w*\d)(?P<unit>\s?(?:%|\u00b0|[^\W\d_]+))?"
 )
-_UUID = re.compile(
+UUID = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE
 )
-_SKIPPED = re.compile(
+NO_NUMBER = re.compile(
     r"\d(?<![\w.]\d)\d*(?:\.\d+){2,}"  # versions and addresses
     r"|^[^\S\n]*+(?:[-*][^\S\n]*+)?(?:step[^\S\n]++)?\d{1,2}[.):]\s",  # list markers
     re.IGNORECASE | re.MULTILINE,
 )
-_QUOTE = re.compile(
+QUOTATION = re.compile(
     "\u201c([^\u201c\u201d]{8,600})\u201d|\u201e([^\u201c\u201d]{8,600})[\u201c\u201d]"
     '|\u00ab([^\u00ab\u00bb]{8,600})\u00bb|(?<![\\w"])"([^"\n]{8,600})"(?!\\w)'
 )
@@ -48,11 +60,11 @@ _UNITS = frozenset(
         " \u00b0 \u03c9 \u00b5a \u00b5v \u00b5s \u00b5m",
     )
 )
-_JUDGEMENT_KEY = re.compile(
+JUDGEMENT_KEY = re.compile(
     r"confidence|score|probability|likelihood|rating|certainty|rank|index$", re.IGNORECASE
 )
-_QUOTE_KEY = re.compile(r"quot|excerpt|verbatim|snippet|passage", re.IGNORECASE)
-_PAGE_KEY = re.compile(r"^(?:page|pages|page_?(?:number|no|num))$", re.IGNORECASE)
+QUOTE_KEY = re.compile(r"quot|excerpt|verbatim|snippet|passage", re.IGNORECASE)
+PAGE_KEY = re.compile(r"^(?:page|pages|page_?(?:number|no|num))$", re.IGNORECASE)
 _SMALL = 10
 
 
@@ -152,20 +164,20 @@ def _walk(key: str | None, value: object) -> Iterator[tuple[str | None, object]]
 def _values_of(key: str | None, leaf: object) -> Iterator[str]:
     if isinstance(leaf, (int, float)):
         number = normal_number(repr(abs(leaf)), negative=leaf < 0)
-        if key and _PAGE_KEY.search(key):
+        if key and PAGE_KEY.search(key):
             yield f"page:{number}"
-        elif not (key and _JUDGEMENT_KEY.search(key)):
+        elif not (key and JUDGEMENT_KEY.search(key)):
             yield f"number:{number}"
         return
     text = str(leaf)
-    if key and _QUOTE_KEY.search(key) and len(text) >= 8:
+    if key and QUOTE_KEY.search(key) and len(text) >= 8:
         yield f"quote:{folded(text)}"
         return
-    if key and _PAGE_KEY.search(key) and text.isdigit():
+    if key and PAGE_KEY.search(key) and text.isdigit():
         yield f"page:{normal_number(text)}"
         return
     if not _MARK.isdisjoint(text):
-        for quote in _QUOTE.finditer(text):
+        for quote in QUOTATION.finditer(text):
             inner = next(group for group in quote.groups() if group)
             if inner.count(" ") >= 2:
                 yield f"quote:{folded(inner)}"
@@ -188,8 +200,8 @@ def _plain_values(text: str, *, is_leaf: bool) -> Iterator[str]:
         return
     rest = _without(text, sources)
     if rest.count("-") >= 4:
-        rest = _UUID.sub(_COVER, rest)
-    for number in _numbers(_SKIPPED.sub(_COVER, rest)):
+        rest = UUID.sub(_COVER, rest)
+    for number in _numbers(NO_NUMBER.sub(_COVER, rest)):
         value = _number_value(number)
         if is_leaf or not _is_bare_small(number, value):
             yield f"number:{value}"

@@ -1,0 +1,117 @@
+"""One typography for texts, at the price of a look: dashes, spaces, quotes, mu and ohm.
+
+Where nothing is to be folded (nearly every text), the text itself is given back. A character is
+replaced by one other character, so that places stay where they are; ligatures and the escapes of
+JSON, which are longer or shorter than what they stand for, are kept in a list of shifts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+__all__ = ["GROUPING", "Folded", "fold", "fold_word"]
+
+GROUPING: Final = "\u00a0"
+"""The space that groups digits, whichever one the text has."""
+_ASCII: Final = bytes(range(128))
+_ONE: Final = {
+    **dict.fromkeys("\u2212\u2010\u2011\u2012\u2013\u2014\u2015\ufe63\uff0d", "-"),
+    **dict.fromkeys("\u2007\u2009\u200a\u202f", GROUPING),
+    **dict.fromkeys("\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u205f\u3000", " "),
+    **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033\uff02", '"'),
+    **dict.fromkeys("\u2018\u2019\u201a\u2032\u02bc\uff07", "'"),
+    "\u00b5": "\u03bc",
+    "\u2126": "\u03a9",
+    "\u2103": "\u2103",
+    "\u2026": "\u2026",
+}
+_KEPT: Final = frozenset("\u00b2\u00b3\u00b9\u00bc\u00bd\u00be\u2122\u00a0\u2026")
+_LONGER: Final = {"\u2103": "\u00b0C", "\u2109": "\u00b0F"}
+_ESCAPES: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+class Folded(NamedTuple):
+    """A text in one typography, and where its places stand in the text as it is."""
+
+    text: str
+    shifts: tuple[tuple[int, int], ...] = ()
+    """Places of the folded text from which on so many characters are to be added."""
+
+    def place(self, at: int) -> int:
+        """Return where a place of the folded text stands in the text as it is."""
+        if not self.shifts:
+            return at
+        index = bisect_right(self.shifts, (at, 1 << 60)) - 1
+        return at + self.shifts[index][1] if index >= 0 else at
+
+
+def fold(text: str) -> Folded:
+    """Bring a text to one typography."""
+    shifts: tuple[tuple[int, int], ...] = ()
+    if "\\" in text and text.lstrip()[:1] in ("{", "[", '"'):
+        if "\\u" in text:
+            text, shifts = _replaced(text, _ESCAPES, _unescaped)
+        text = text.replace("\\n", "  ").replace("\\t", "  ").replace('\\"', ' "')
+    if text.isascii():
+        return Folded(text, shifts)
+    longer: list[str] = []
+    for char in _others(text):
+        to = _folded_char(char)
+        if len(to) == 1:
+            text = text.replace(char, to)
+        elif to:
+            longer.append(char)
+    if longer and not shifts:
+        pattern = re.compile("[" + "".join(map(re.escape, longer)) + "]")
+        text, shifts = _replaced(text, pattern, lambda found: _folded_char(found[0]))
+    return Folded(text, shifts)
+
+
+def fold_word(text: str) -> str:
+    """Bring a short text to one typography, places not kept."""
+    return fold(text).text
+
+
+def _others(text: str) -> list[str]:
+    """Return the characters beyond ASCII that a text has."""
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return sorted({c for c in rest.decode("utf-8", "surrogatepass") if _folded_char(c)})
+
+
+@lru_cache(maxsize=4096)
+def _folded_char(char: str) -> str:
+    """Return what a character becomes; empty = itself."""
+    if char in _LONGER:
+        return _LONGER[char]
+    if char in _ONE:
+        return _ONE[char] if _ONE[char] != char else ""
+    if char in _KEPT or unicodedata.category(char) in ("No", "Lm"):
+        return ""
+    to = unicodedata.normalize("NFKC", char)
+    return "" if to == char or len(to) > 3 or not to.strip() else to
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    char = chr(int(found[1], 16))
+    return "?" if "\ud800" <= char <= "\udfff" or char < " " else char
+
+
+def _replaced(
+    text: str, pattern: re.Pattern[str], to: object
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    pieces: list[str] = []
+    shifts: list[tuple[int, int]] = []
+    done = total = length = 0
+    for found in pattern.finditer(text):
+        new = to(found)  # type: ignore[operator]
+        pieces += [text[done : found.start()], new]
+        length += found.start() - done + len(new)
+        done = found.end()
+        total += len(found[0]) - len(new)
+        shifts.append((length, total))
+    pieces.append(text[done:])
+    return "".join(pieces), tuple(shifts)

@@ -1,0 +1,267 @@
+"""The claims that stand in a text: quotations, identifiers, dates, references, numbers, names."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from spanwitness.grounding.amounts import Written  # noqa: TC001 - msgspec reads the annotations
+from spanwitness.grounding.folding import fold_word
+from spanwitness.grounding.numbers import number_at
+from spanwitness.model import Claim, ClaimKind
+from spanwitness.normalize.references import find_dates, find_sources
+from spanwitness.normalize.values import NO_NUMBER, QUOTATION, UUID
+
+__all__ = ["FoundClaim", "Origin", "is_identifier", "statements_of"]
+
+Origin: TypeAlias = Literal["declared", "field", "text"]
+
+_MAX_CHARS: Final = 65_536
+_MAX_STATEMENTS: Final = 400
+_IDENTIFIER = re.compile(
+    r"(?<![\w@./#-])#?(?:[A-Za-z0-9]+(?:[_\-/.][A-Za-z0-9]+)*)(?![\w@])(?!\.\w)"
+)
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
+_ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?")
+_CAPITAL: Final = r"(?:[A-Z][a-z\u00df-\u00ff]+(?:[-'][A-Z]?[a-z]+)?|[A-Z]\.)"
+_NAME = re.compile(
+    rf"(?<![\w'-]){_CAPITAL}(?:\s(?:(?:of|the|de|van|von|der|la|le|and|&)\s)?"
+    rf"(?:{_CAPITAL}|[A-Z]{{2,5}}\b)){{1,5}}"
+)
+_STARTERS: Final = frozenset(
+    re.findall(
+        r"\S+",
+        "the a an this that these those it its if in on at for to from with by as and but or so "
+        "we you i your our my their his her he she they is are was were there here when what "
+        "which who how why please thank thanks dear hello hi yes no not sure ok okay however also "
+        "additionally finally first second next then based according since because after before "
+        "would could can should may let great sorry unfortunately best regards total final answer "
+        "note summary result results step january february march april june july august september "
+        "october november december monday tuesday wednesday thursday friday saturday sunday",
+    )
+)
+_QUOTE_MARKS = re.compile('[\u201c\u201d\u201e\u00ab\u00bb"]')
+_DIGITS = re.compile(r"\d+")
+_HEDGE = re.compile(
+    r"\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|more than|less than"
+    r"|under|some|circa|ca\.)\s\W?\Z|[~\u2248]\s?\Z",
+    re.IGNORECASE,
+)
+_CURRENCIES: Final = "$\u20ac\u00a3\u00a5\u20b9"
+_COVER: Final = "\x00"
+SMALL: Final = 10
+"""A bare number up to it says hardly anything."""
+SHORT: Final = 80
+
+
+class FoundClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim of an answer, before anything was looked for."""
+
+    claim: Claim
+    kind: ClaimKind
+    origin: Origin
+    text: str
+    """As it is written in the answer."""
+    start: int = -1
+    """Where it stands in the text of the answer; -1 = declared, or a whole field."""
+    numbers: tuple[Written, ...] = ()
+    """Of a number: what it may say, the likeliest first."""
+    is_hedged: bool = False
+    """Said as a round figure (`about 300`)."""
+    is_small: bool = False
+    """A bare small number: it says hardly anything."""
+
+
+def statements_of(
+    text: str, *, origin: Origin, field: str | None = None, unit: str | None = None
+) -> list[FoundClaim]:
+    """Return the claims that a text makes, in the order in which they stand.
+
+    Args:
+        text: The text; what stands behind its first 65,536 characters is left out.
+        origin: Where the text is from.
+        field: The field of the answer that the text is.
+        unit: The unit of the field, for numbers that have none of their own.
+    """
+    return _Reader(text[:_MAX_CHARS], origin, field, unit).read()
+
+
+class _Reader:
+    """Reads one text, and covers what was read, so that nothing is read twice."""
+
+    def __init__(self, text: str, origin: Origin, field: str | None, unit: str | None) -> None:
+        folded = fold_word(text)
+        self._text = text if len(folded) == len(text) else folded
+        self._rest = folded
+        self._origin: Origin = origin
+        self._field = field
+        self._unit = fold_word(unit) if unit else None
+        self._found: list[FoundClaim] = []
+        self._spans: list[tuple[int, int]] = []
+
+    def read(self) -> list[FoundClaim]:
+        for step in (
+            self._quotations, self._whole_words, self._dates, self._references, self._identifiers,
+            self._numbers, self._names,
+        ):  # fmt: skip
+            step()
+            self._cover()
+            if len(self._found) >= _MAX_STATEMENTS:
+                break
+        self._found.sort(key=lambda one: one.start)
+        return self._found
+
+    def _add(self, start: int, end: int, kind: ClaimKind, *, quote: bool = False) -> None:
+        text = self._text[start:end]
+        claim = Claim(value=text, quote=text if quote else None, field=self._field)
+        self._found.append(
+            FoundClaim(claim=claim, kind=kind, origin=self._origin, text=text, start=start)
+        )
+        self._spans.append((start, end))
+
+    def _cover(self) -> None:
+        """Cover what was read; places stay where they are."""
+        if not self._spans:
+            return
+        pieces: list[str] = []
+        done = 0
+        for start, end in sorted(self._spans):
+            if end <= done:
+                continue
+            start = max(start, done)  # noqa: PLW2901
+            pieces += [self._rest[done:start], _COVER * (end - start)]
+            done = end
+        pieces.append(self._rest[done:])
+        self._rest = "".join(pieces)
+        self._spans = []
+
+    # --- one kind after the other
+
+    def _quotations(self) -> None:
+        if not _QUOTE_MARKS.search(self._text):
+            return
+        for quote in QUOTATION.finditer(self._text):
+            group = next(g for g in range(1, len(quote.groups()) + 1) if quote[g])
+            if quote[group].count(" ") >= 2:
+                self._add(*quote.span(group), "quotation", quote=True)
+
+    def _whole_words(self) -> None:
+        for pattern in (_EMAIL, UUID, _ISO_TIME):
+            for found in pattern.finditer(self._rest):
+                self._add(*found.span(), "identifier")
+
+    def _dates(self) -> None:
+        for date in find_dates(self._rest):
+            self._add(date.start, date.end, "date")
+
+    def _references(self) -> None:
+        for source in find_sources(self._rest):
+            self._add(source.start, source.end, "identifier")
+
+    def _identifiers(self) -> None:
+        self._spans += [marker.span() for marker in NO_NUMBER.finditer(self._rest)]
+        self._cover()
+        for code in _IDENTIFIER.finditer(self._rest):
+            if is_identifier(code[0]):
+                self._add(*code.span(), "identifier")
+
+    def _numbers(self) -> None:
+        rest, done = self._rest, 0
+        for digits in _DIGITS.finditer(rest):
+            if digits.start() < done or len(self._found) >= _MAX_STATEMENTS:
+                continue
+            numbers = number_at(rest, digits.start(), unit=self._unit)
+            if numbers:
+                done = numbers[0].end
+                self._add_number(tuple(numbers))
+
+    def _add_number(self, numbers: tuple[Written, ...]) -> None:
+        best, rest = numbers[0], self._rest
+        start = best.start
+        if best.digits.startswith("-") and rest[start - 1] in "-(":
+            start -= 1
+        while start and rest[start - 1] in _CURRENCIES:
+            start -= 1
+        plain = best.digits.lstrip("-")
+        value: int | float = float(best.digits) if "." in plain else int(best.digits)
+        unit = best.unit or self._unit
+        self._found.append(
+            FoundClaim(
+                claim=Claim(value=value, unit=unit or None, field=self._field),
+                kind="number",
+                origin=self._origin,
+                text=self._text[start : best.end],
+                start=start,
+                numbers=numbers,
+                is_hedged=_HEDGE.search(rest, max(start - 16, 0), start) is not None,
+                is_small=not unit and plain.isdigit() and int(plain[:9]) <= SMALL,
+            )
+        )
+        self._spans.append((start, best.end))
+
+    def _names(self) -> None:
+        for name in _NAME.finditer(self._rest):
+            self._add_name(*name.span())
+        if self._field or self._found:
+            return
+        whole = self._text.strip(" .\n*")
+        if _is_entity(whole):
+            at = self._text.index(whole)
+            self._add(at, at + len(whole), "name")
+
+    def _add_name(self, start: int, end: int) -> None:
+        text = self._text
+        words = text[start:end].split()
+        while words and words[0].casefold() in _STARTERS:
+            start = text.index(words[0], start) + len(words[0])
+            words = words[1:]
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        capitals = [w for w in words if w[0].isupper() and w.casefold() not in _STARTERS]
+        if len(capitals) < 2 or text[end : end + 1] == ":" or text[end : end + 3] == "**:":
+            return
+        line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+        if len(line) < len(text) and line.strip(" *#:|-").rstrip(":") == text[start:end]:
+            return  # a heading or a label
+        self._add(start, end, "name")
+
+
+def is_identifier(text: str) -> bool:
+    """Say whether a word names one thing and no other: `DPS310`, `W2378156`, `repo_1`."""
+    text = text.lstrip("#")
+    if not 3 <= len(text) <= SHORT or " " in text:
+        return False
+    letters = sum(c.isalpha() for c in text)
+    if not any(c.isdigit() for c in text):
+        return "_" in text.strip("_") and letters >= 4
+    if not letters:
+        groups = [g for g in re.split(r"[-/.]", text) if g]
+        return "-" in text and len(groups) >= 2 and len("".join(groups)) >= 6
+    if re.fullmatch(r"\d+(?:\.\d+)?[^\W\d_]{1,8}(?:/[^\W\d_]+)?", text):
+        return False  # a number with its unit, `3.3V`, or an ordinal
+    if re.fullmatch(r"\d+-[a-z]+|[a-z]+-\d{1,2}|\d+(?:\.\d+)?-[A-Za-z]{1,4}", text):
+        return False  # 30-day, step-2
+    return "/" not in text or text.count("/") > 1 or letters >= 3
+
+
+def _is_entity(text: str) -> bool:
+    """Say whether a short answer as a whole names something: `Paris`, `electric current`."""
+    lower = text.casefold()
+    if len(text) > 40 or "\n" in text or text.endswith(("?", "!")):
+        return False
+    words = re.findall(r"[^\W\d_]+", lower)
+    if not 1 <= len(words) <= 5 or lower in _SAID:
+        return False
+    return not set(words) & _NO_ENTITY
+
+
+_SAID: Final = frozenset({"yes", "no", "true", "false", "none", "n/a", "done", "ok", "success"})
+_NO_ENTITY: Final = frozenset(
+    re.findall(
+        r"\S+",
+        "is are was were be been am do does did done have has had will would can could should may "
+        "might must i you we they he she it me my your our sorry cannot unable unknown hello hi "
+        "thanks thank please ok okay sure not",
+    )
+)
