@@ -28,7 +28,7 @@ def test_the_json_form_is_the_published_one(spanwitness):
     ]
     assert list(run["verdicts"][0]) == [
         *("rule", "rule_version", "verdict", "severity", "fault", "kind", "explained_by"),
-        *("reason", "span_ids", "evidence"),
+        *("reason", "span_ids", "evidence", "fingerprint"),
     ]
     assert list(report["summary"]) == ["runs", "flagged", "by_rule", "not_assessed"]
     assert report["summary"]["by_rule"] == {"output_constraint_bypass": 1}

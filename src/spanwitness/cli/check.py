@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Sequence
 
+    from spanwitness.cli.judging import JudgedRuns
     from spanwitness.cli.report import Summary
     from spanwitness.cli.terminal import Standing
     from spanwitness.contracts import Contract
-    from spanwitness.model import Run
-    from spanwitness.rules.engine import Evaluation
 
 _N_SHOWN_QUIET = 5
 """Runs without a finding that are shown one by one; the others are counted."""
@@ -27,6 +26,8 @@ _N_SHOWN_QUIET = 5
 class _Format(StrEnum):
     text = "text"
     json = "json"
+    sarif = "sarif"
+    junit = "junit"
 
 
 class _Severity(StrEnum):
@@ -43,12 +44,24 @@ def check(
     ],
     *,
     contract: Annotated[
-        list[Path] | None, typer.Option(help="A contract file (YAML); may be repeated.")
+        list[Path] | None,
+        typer.Option(help="A contract file (YAML), or pack:NAME; may be repeated."),
     ] = None,
     format: Annotated[_Format, typer.Option(help="How to print.")] = _Format.text,  # noqa: A002
     fail_on: Annotated[
         _Severity, typer.Option(help="Lowest severity of a violation that makes the exit status 1.")
     ] = _Severity.warning,
+    suppressions: Annotated[
+        Path | None,
+        typer.Option(help="Findings that do not count (YAML). Default: .spanwitness.yaml, if any."),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Known findings: only new ones count.")
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(help="Write the findings as known ones; they do not fail this check."),
+    ] = None,
     all: Annotated[  # noqa: A002
         bool, typer.Option("--all", help="Also list what holds and what does not apply.")
     ] = False,
@@ -56,17 +69,25 @@ def check(
     """Judge stored traces: OTLP/JSON files as a collector, an SDK or spanwitness wrote them.
 
     Exit status: 2 when an input was unusable, else 1 when an unexplained violation stands at or
-    above --fail-on, else 3 when nothing could be assessed, else 0.
+    above --fail-on, else 3 when nothing could be assessed, else 0. Suppressed findings and those of
+    the baseline stay in the output and count for nothing.
     """
+    from spanwitness.cli.accepted import Accepted
+    from spanwitness.cli.judging import JudgedRuns
     from spanwitness.cli.report import Summary
 
+    accepted = Accepted(
+        suppressions=suppressions, baseline=baseline, keeps=write_baseline is not None
+    )
     summary = Summary(fail_on=fail_on.value)
-    judged = _Judged(paths, _load(contract or ()), summary)
-    if format is _Format.json:
-        _print_json(judged, summary, show_all=all)
-    else:
-        _print_text(judged, summary, show_all=all)
-    raise typer.Exit(summary.exit_code(n_unusable=judged.n_unusable))
+    judged = JudgedRuns(paths, _load(contract or ()), summary, accepted)
+    _PRINTERS[format](judged, summary, show_all=all)
+    status = summary.exit_code(n_unusable=len(judged.problems))
+    if write_baseline is not None:
+        n_known = accepted.write(write_baseline)
+        print(f"spanwitness: {n_known} known findings: {write_baseline}", file=sys.stderr)
+        status = 0 if status == 1 else status
+    raise typer.Exit(status)
 
 
 def _load(paths: Sequence[Path]) -> list[Contract]:
@@ -77,53 +98,7 @@ def _load(paths: Sequence[Path]) -> list[Contract]:
     return [load(path) for path in paths]
 
 
-class _Judged:
-    """Runs and what the rules say of them, one at a time, in constant memory."""
-
-    def __init__(
-        self, paths: Sequence[Path], contracts: Sequence[Contract], summary: Summary
-    ) -> None:
-        self._paths = paths
-        self._contracts = contracts
-        self._summary = summary
-        self.n_unusable = 0
-
-    def __iter__(self) -> Iterator[tuple[Run, Evaluation]]:
-        from spanwitness.archive import TraceReader
-        from spanwitness.normalize import build_runs
-        from spanwitness.rules.engine import evaluate
-
-        reader = TraceReader(self._paths)
-        unapplied = {contract.name for contract in self._contracts}
-        n_runless = 0
-        for spans in reader:
-            runs = build_runs(spans)
-            n_runless += not runs
-            for run in runs:
-                evaluation = evaluate(run, self._contracts)
-                if unapplied and evaluation.contract is not None:
-                    unapplied.difference_update(evaluation.contract.split(", "))
-                self._summary.add(evaluation)
-                yield run, evaluation
-        for problem in reader.problems:
-            print(f"spanwitness: {problem}", file=sys.stderr)
-        for note in reader.notes:
-            print(f"spanwitness: note: {note}", file=sys.stderr)
-        for note in _notes(unapplied, n_runless):
-            print(f"spanwitness: note: {note}", file=sys.stderr)
-        self.n_unusable = len(reader.problems)
-
-
-def _notes(unapplied: Collection[str], n_runless: int) -> Iterator[str]:
-    """Tell what would pass for a good result though nothing was judged."""
-    for name in sorted(unapplied):
-        yield f"contract {name}: it is about none of these runs; compare its `when` with them"
-    if n_runless:
-        noun = "trace holds" if n_runless == 1 else "traces hold"
-        yield f"{n_runless} {noun} no span of an agent, a model call or a tool"
-
-
-def _print_json(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
+def _print_json(judged: JudgedRuns, summary: Summary, *, show_all: bool) -> None:
     from spanwitness.cli.report import SCHEMA, run_report
 
     write = sys.stdout.write
@@ -135,7 +110,7 @@ def _print_json(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
     write(f'],\n "summary": {json.dumps(summary.as_dict())}}}\n')
 
 
-def _print_text(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
+def _print_text(judged: JudgedRuns, summary: Summary, *, show_all: bool) -> None:
     from rich.console import Console
 
     from spanwitness.cli.terminal import (
@@ -159,3 +134,23 @@ def _print_text(judged: _Judged, summary: Summary, *, show_all: bool) -> None:
             is_told = True
         print_run(console, run, evaluation, with_ledger=True, show_all=show_all)
     print_summary(console, summary, hidden=hidden)
+
+
+def _print_sarif(judged: JudgedRuns, summary: Summary, *, show_all: bool) -> None:
+    from spanwitness.cli.sarif import write_sarif
+
+    write_sarif(judged, summary, sys.stdout, show_all=show_all)
+
+
+def _print_junit(judged: JudgedRuns, summary: Summary, *, show_all: bool) -> None:
+    from spanwitness.cli.junit import write_junit
+
+    write_junit(judged, summary, sys.stdout, show_all=show_all)
+
+
+_PRINTERS = {
+    _Format.text: _print_text,
+    _Format.json: _print_json,
+    _Format.sarif: _print_sarif,
+    _Format.junit: _print_junit,
+}

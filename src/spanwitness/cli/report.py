@@ -31,7 +31,7 @@ def run_report(run: Run, evaluation: Evaluation, *, show_all: bool) -> dict[str,
         "incomplete_reasons": list(run.incomplete_reasons),
         "ledger": [_row(row) for row in evaluation.ledger],
         "verdicts": [
-            _verdict(verdict)
+            _verdict(run, verdict)
             for verdict in evaluation.verdicts
             if show_all or verdict.verdict in {"violated", "not_assessed"}
         ],
@@ -53,8 +53,8 @@ def _row(row: LedgerRow) -> dict[str, object]:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, object]:
-    return {
+def _verdict(run: Run, verdict: Verdict) -> dict[str, object]:
+    told: dict[str, object] = {
         "rule": verdict.rule,
         "rule_version": verdict.rule_version,
         "verdict": verdict.verdict,
@@ -66,6 +66,14 @@ def _verdict(verdict: Verdict) -> dict[str, object]:
         "span_ids": list(verdict.span_ids),
         "evidence": verdict.evidence,
     }
+    if verdict.verdict == "violated":
+        from spanwitness.findings.fingerprint import fingerprint
+
+        told["fingerprint"] = fingerprint(run, verdict)
+    if verdict.suppressed is not None:
+        mark = verdict.suppressed
+        told["suppressed"] = {"by": mark.by, "reason": mark.reason, "expires": mark.expires}
+    return told
 
 
 class Summary:
@@ -75,11 +83,12 @@ class Summary:
         from spanwitness.model.verdict import at_least
 
         self._at_least = at_least
-        self._fail_on: Severity = fail_on
+        self.fail_on: Severity = fail_on
         self.n_runs = 0
         self.n_flagged = 0
         self.n_failing = 0
         self.n_assessed = 0
+        self.n_suppressed = 0
         self.by_rule: Counter[str] = Counter()
         self.not_assessed: Counter[str] = Counter()
 
@@ -97,9 +106,10 @@ class Summary:
             elif word == "violated":
                 # An incomplete trace is no assessment of anything.
                 assessed = assessed or verdict.rule != "trace_incomplete"
-                if verdict.explained_by is None:
+                self.n_suppressed += verdict.suppressed is not None
+                if verdict.is_finding:
                     self.by_rule[verdict.rule] += 1
-                    failing = failing or self._at_least(verdict.severity, self._fail_on)
+                    failing = failing or self._at_least(verdict.severity, self.fail_on)
         self.n_assessed += assessed
         self.n_failing += failing
 
@@ -117,9 +127,12 @@ class Summary:
 
     def as_dict(self) -> dict[str, object]:
         """Return the `summary` of the JSON form."""
-        return {
+        told: dict[str, object] = {
             "runs": self.n_runs,
             "flagged": self.n_flagged,
             "by_rule": dict(sorted(self.by_rule.items())),
             "not_assessed": dict(sorted(self.not_assessed.items())),
         }
+        if self.n_suppressed:
+            told["suppressed"] = self.n_suppressed
+        return told

@@ -14,6 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from spanwitness.findings.fingerprint import fingerprint
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from spanwitness.cli.report import Summary
     from spanwitness.model import LedgerRow, Run, Verdict
+    from spanwitness.model.verdict import Suppressed
     from spanwitness.rules.engine import Evaluation
 
 _COLUMNS = ("configured", "offered", "requested", "executed", "returned", "delivered", "cited")
@@ -32,12 +35,15 @@ _SEVERITY_STYLE = {
     "error": "bold red",
     "critical": "bold white on red",
 }
-Standing: TypeAlias = Literal["FLAGGED", "INCOMPLETE", "CANNOT TELL", "NOTED", "NO FINDING"]
+Standing: TypeAlias = Literal[
+    "FLAGGED", "INCOMPLETE", "CANNOT TELL", "NOTED", "SUPPRESSED", "NO FINDING"
+]
 _STANDING_STYLE: dict[Standing, str] = {
     "FLAGGED": "bold white on red",
     "INCOMPLETE": "bold black on yellow",
     "CANNOT TELL": "bold black on yellow",
     "NOTED": "bold black on cyan",
+    "SUPPRESSED": "bold black on cyan",
     "NO FINDING": "bold black on green",
 }
 _MAX_ROWS = 40
@@ -70,7 +76,7 @@ def print_run(
         console.print(Text(f"  {_ALONE if is_alone else _NO_MODEL_CALL}", style="dim"))
     for verdict in evaluation.verdicts:
         if verdict.verdict == "violated":
-            _print_violation(console, verdict)
+            _print_violation(console, run, verdict)
     _print_not_assessed(console, evaluation.verdicts, show_all=show_all)
     if show_all:
         for word in ("holds", "not_applicable"):
@@ -88,7 +94,10 @@ def standing(run: Run, evaluation: Evaluation) -> Standing:
         return "INCOMPLETE"
     if _is_mostly_blind(run, evaluation):
         return "CANNOT TELL"
-    return "NOTED" if evaluation.findings else "NO FINDING"
+    if evaluation.findings:
+        return "NOTED"
+    is_suppressed = any(verdict.suppressed is not None for verdict in evaluation.verdicts)
+    return "SUPPRESSED" if is_suppressed else "NO FINDING"
 
 
 def _headline(run: Run, evaluation: Evaluation) -> Text:
@@ -179,9 +188,12 @@ def _cell(word: str, *, quiet: bool) -> Text:
     return Text(shown, style="dim")
 
 
-def _print_violation(console: Console, verdict: Verdict) -> None:
+def _print_violation(console: Console, run: Run, verdict: Verdict) -> None:
     if verdict.explained_by is not None:
         console.print(Text(f"  ↳ {verdict.rule}: explained by {verdict.explained_by}", style="dim"))
+        return
+    if verdict.suppressed is not None:
+        console.print(Text(f"  ↷ {verdict.rule}: {_suppressed(verdict.suppressed)}", style="dim"))
         return
     line = Text("  ✗ ", style="bold red" if verdict.severity != "info" else "cyan")
     line.append(verdict.severity, style=_SEVERITY_STYLE[verdict.severity])
@@ -194,6 +206,12 @@ def _print_violation(console: Console, verdict: Verdict) -> None:
         shown = ", ".join(verdict.span_ids[:4])
         more = f" and {len(verdict.span_ids) - 4} more" if len(verdict.span_ids) > 4 else ""
         console.print(Text(f"    spans {shown}{more}", style="dim"))
+    console.print(Text(f"    fingerprint {fingerprint(run, verdict)[:12]}", style="dim"))
+
+
+def _suppressed(mark: Suppressed) -> str:
+    until = f" until {mark.expires}" if mark.expires is not None else ""
+    return f"suppressed{until}: {visible(mark.reason)}"
 
 
 def _print_not_assessed(console: Console, verdicts: Sequence[Verdict], *, show_all: bool) -> None:
@@ -227,4 +245,6 @@ def print_summary(console: Console, summary: Summary, *, hidden: Mapping[Standin
     if summary.by_rule:
         counts = ", ".join(f"{rule} {n}" for rule, n in sorted(summary.by_rule.items()))
         line.append(f": {counts}", style="")
+    if summary.n_suppressed:
+        line.append(f"; {summary.n_suppressed} suppressed or known", style="dim")
     console.print(line)

@@ -14,6 +14,16 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """From lowest to highest."""
 
 
+class Suppressed(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a finding is not counted although it stands."""
+
+    by: Literal["suppression", "baseline"]
+    """A suppression with a reason, or a baseline of known findings."""
+    reason: str
+    expires: str | None = None
+    """Last day (ISO 8601); `None` = it does not end by itself."""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict of one rule (or one contract clause) on one run."""
 
@@ -32,11 +42,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """JSON values only."""
     contract: str | None = None
     """Name of the contract whose clause this is."""
+    suppressed: Suppressed | None = None
+    """Set where somebody decided that this violation is not to count; it stays in the output."""
 
     @property
     def is_finding(self) -> bool:
-        """Whether it is an unexplained violation."""
-        return self.verdict == "violated" and self.explained_by is None
+        """Whether it is an unexplained violation that is not suppressed."""
+        return self.verdict == "violated" and self.explained_by is None and self.suppressed is None
 
 
 def at_least(severity: Severity, threshold: Severity) -> bool:

@@ -45,6 +45,10 @@ class Evaluation:
         self.verdicts = verdicts
         self._facts = facts
 
+    def with_verdicts(self, verdicts: tuple[Verdict, ...]) -> Evaluation:
+        """Return the same evaluation with other verdicts, such as some that are suppressed."""
+        return Evaluation(self._facts, verdicts, contract=self.contract)
+
     @property
     def ledger(self) -> tuple[LedgerRow, ...]:
         """The dispatch ledger, built when it is first asked for."""
