@@ -95,8 +95,8 @@ REASON: Final = "spanwitness.reason"
 CONTRACT: Final = "spanwitness.contract"
 """str. Name of the contract whose clause this is."""
 REVIEW_VERDICT: Final = "spanwitness.review.verdict"
-"""str. On a span that brings a reviewer's verdict back into the trace: `confirmed`, `false_positive`,
-`expected`, `cannot_tell`, `duplicate` or `withdrawn`."""
+"""str. On a span that brings a reviewer's verdict back into the trace: `confirmed`,
+`false_positive`, `expected`, `cannot_tell`, `duplicate` or `withdrawn`."""
 REVIEW_BY: Final = "spanwitness.review.by"
 """str. Who gave it."""
 REVIEW_ITEM_ID: Final = "spanwitness.review.item_id"

@@ -40,6 +40,8 @@ class Backend(Protocol):
     """Takes verdicts."""
 
     name: str
+    timeout_s: float
+    """Bound on one attempt."""
 
     async def send(self, verdict: HumanVerdict) -> Answer:
         """Try once; faults of the network are answers, not exceptions."""
@@ -55,7 +57,7 @@ class PhoenixBackend:
 
     def __init__(self, settings: PhoenixSettings) -> None:
         self.name = settings.name
-        self._settings = settings
+        self.timeout_s = settings.timeout_s
         self._url = f"{_checked(settings.name, settings.url)}/v1/span_annotations?sync=true"
         self._headers = {"content-type": "application/json"}
         if settings.api_key is not None:
@@ -81,7 +83,7 @@ class PhoenixBackend:
             self._url,
             _json({"data": [annotation]}),
             self._headers,
-            self._settings.timeout_s,
+            self.timeout_s,
         )
         # It answers so while it does not have the span; that may still be on its way.
         return _as_not_yet(answer)
@@ -98,7 +100,7 @@ class LangfuseBackend:
 
     def __init__(self, settings: LangfuseSettings) -> None:
         self.name = settings.name
-        self._settings = settings
+        self.timeout_s = settings.timeout_s
         self._url = f"{_checked(settings.name, settings.url)}/api/public/scores"
         pair = httpx.BasicAuth(settings.public_key, settings.secret_key.get_secret_value())
         request = next(pair.auth_flow(httpx.Request("GET", self._url)))
@@ -110,7 +112,7 @@ class LangfuseBackend:
     async def send(self, verdict: HumanVerdict) -> Answer:
         """Upsert or delete one score."""
         score_id = hashlib.sha256(verdict.key.encode()).hexdigest()[:32]
-        timeout_s = self._settings.timeout_s
+        timeout_s = self.timeout_s
         if verdict.word is None:
             url = f"{self._url}/{quote(score_id)}"
             answer = await _call("DELETE", url, b"", self._headers, timeout_s)
@@ -140,7 +142,7 @@ class OtlpBackend:
 
     def __init__(self, settings: OtlpSettings) -> None:
         self.name = settings.name
-        self._settings = settings
+        self.timeout_s = settings.timeout_s
         self._url = _checked(settings.name, settings.endpoint)
         self._headers = {
             **{name: held.get_secret_value() for name, held in settings.headers.items()},
@@ -150,7 +152,7 @@ class OtlpBackend:
     async def send(self, verdict: HumanVerdict) -> Answer:
         """Send one span."""
         body = encode_proto_request([evaluation_span(verdict)])
-        return await _call("POST", self._url, body, self._headers, self._settings.timeout_s)
+        return await _call("POST", self._url, body, self._headers, self.timeout_s)
 
 
 def make_backend(settings: FeedbackSettings) -> Backend:

@@ -66,6 +66,7 @@ class Webhook:
             is_http_allowed=settings.allow_http,
         )
         self.settings = settings
+        self.timeout_s = settings.timeout_s
         self._signers = [
             _signer(self.name, secret.get_secret_value()) for secret in settings.secrets
         ]
