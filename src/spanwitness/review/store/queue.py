@@ -2,68 +2,47 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spanwitness.capture.policy import ContentPolicy
 from spanwitness.errors import ReviewError
-from spanwitness.review.store import (
-    audit,
-    claims,
-    filing,
-    judging,
-    listing,
-    rows,
-    snapshots,
-)
+from spanwitness.review.store import audit, claims, filing, judging, retention, rows
 from spanwitness.review.store.database import Database
-from spanwitness.review.store.values import (
-    Added,
-    Audit,
-    AuditWord,
-    Counts,
-    Event,
-    Finding,
-    Item,
-    ItemDetail,
-    ItemFilter,
-    Page,
-    RunSummary,
-    Sampling,
-    Snapshot,
-    VerdictWord,
-)
+from spanwitness.review.store.outbox import Outbox
+from spanwitness.review.store.reading import ANY, QueueReader, utc_now
+from spanwitness.review.store.values import Pruned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from typing import Self
 
     from spanwitness.capture.policy import ContentMode
     from spanwitness.findings.judged import Judged
     from spanwitness.model import SpanRecord
     from spanwitness.model.verdict import Fault, ReasoningKind
+    from spanwitness.review.store.values import (
+        Added,
+        Audit,
+        AuditWord,
+        Item,
+        ItemFilter,
+        Sampling,
+        VerdictWord,
+    )
 
 __all__ = ["Queue", "utc_now"]
 
 _LEASE_S = 900.0
-_ANY = ItemFilter()
 
 
-def utc_now() -> datetime:
-    """Return this moment."""
-    return datetime.now(UTC)
-
-
-class Queue:
+class Queue(QueueReader):
     """Flagged runs on their way to people: `Queue.open("sqlite:///queue.db")`.
 
     Every method is one transaction, may be called from any thread, and gives back frozen values.
     Names (`by`) are taken as given: it is the page and the command that know who somebody is.
     """
-
-    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
-        self._database = database
-        self._now = now
 
     @classmethod
     def open(cls, url: str, *, now: Callable[[], datetime] = utc_now, migrate: bool = True) -> Self:
@@ -88,9 +67,9 @@ class Queue:
         self._database.close()
 
     @property
-    def address(self) -> str:
-        """The address, without its password."""
-        return self._database.address
+    def outbox(self) -> Outbox:
+        """Messages on their way out."""
+        return Outbox(self._database, self._now)
 
     # --- what comes in
 
@@ -130,66 +109,6 @@ class Queue:
                 filing.file_run(connection, one, spans, policy=policy, sampling=sampling, now=now)
                 for one, spans in judged
             )
-
-    # --- what is there
-
-    def items(
-        self,
-        only: ItemFilter = _ANY,
-        *,
-        order: listing.Order = "priority",
-        limit: int = 50,
-        after: str | None = None,
-    ) -> Page[Item]:
-        """Return a part of the items.
-
-        Args:
-            only: Which ones.
-            order: `priority` (severity, due time, age) or `newest` (last seen).
-            limit: How many at most.
-            after: `Page.after` of the part before.
-
-        Raises:
-            ReviewError: `after` does not belong to this order.
-        """
-        with self._database.read() as connection:
-            return listing.list_items(
-                connection, only, order=order, limit=limit, after=after, now=self._now()
-            )
-
-    def item(self, item_id: int) -> ItemDetail:
-        """Return one item with its findings and history.
-
-        Raises:
-            UnknownItemError: There is none.
-        """
-        with self._database.read() as connection:
-            return listing.item_detail(connection, item_id)
-
-    def counts(self, only: ItemFilter = _ANY) -> Counts:
-        """Count the items by state."""
-        with self._database.read() as connection:
-            return listing.count_items(connection, only, self._now())
-
-    def snapshot(self, trace_id: str, run_id: str) -> Snapshot | None:
-        """Return the kept spans of a run; `None` when there are none, or no longer."""
-        with self._database.read() as connection:
-            return snapshots.load_snapshot(connection, trace_id, run_id)
-
-    def run(self, trace_id: str, run_id: str) -> RunSummary | None:
-        """Return what is remembered of a run, also after its content was pruned."""
-        with self._database.read() as connection:
-            return listing.run_summary(connection, trace_id, run_id)
-
-    def findings_of_run(self, trace_id: str, run_id: str) -> tuple[Finding, ...]:
-        """Return every finding of one run."""
-        with self._database.read() as connection:
-            return listing.findings_of_run(connection, trace_id, run_id)
-
-    def events(self, item_id: int | None = None, *, limit: int = 1000) -> tuple[Event, ...]:
-        """Return the latest lines of the history, the oldest first; `None` = of everything."""
-        with self._database.read() as connection:
-            return listing.list_events(connection, item_id=item_id, limit=limit)
 
     def record(
         self,
@@ -326,7 +245,7 @@ class Queue:
 
         ruling = judging.Ruling(verdict, by, reason)
         ruling.check()
-        if only == _ANY:
+        if only == ANY:
             raise ReviewError("a bulk verdict on the whole queue is refused: give a filter")
         unit = f"bulk:{uuid.uuid4().hex}"
         with self._database.write() as connection:
@@ -386,11 +305,6 @@ class Queue:
 
     # --- audit mode
 
-    def sampling(self) -> Sampling:
-        """Return the shares of runs that audit mode draws."""
-        with self._database.read() as connection:
-            return audit.read_sampling(connection)
-
     def set_sampling(self, sampling: Sampling) -> None:
         """Set the shares for runs that come from now on, for every writer of this queue.
 
@@ -420,3 +334,38 @@ class Queue:
             return audit.judge_audit(
                 connection, audit_id, word=word, by=by, reason=reason, now=self._now()
             )
+
+    # --- what is forgotten
+
+    def prune(
+        self,
+        by: str,
+        *,
+        content_before: datetime | None = None,
+        runs_before: datetime | None = None,
+        items_before: datetime | None = None,
+    ) -> Pruned:
+        """Forget what is old. Verdicts and history are never dropped.
+
+        Args:
+            by: Who asks, for the history.
+            content_before: Drop spans and evidence kept before this.
+            runs_before: Drop runs without a finding that were judged before this, and settled
+                messages of the outbox.
+            items_before: Drop items that were resolved before this. Each leaves a tombstone: old
+                traces that are judged again do not bring it back.
+        """
+        done: list[Pruned] = []
+        with self._database.write() as connection:
+            now = self._now()
+            if content_before is not None:
+                done.append(retention.prune_content(connection, content_before))
+            if items_before is not None:
+                done.append(retention.prune_items(connection, items_before, by=by, now=now))
+            if runs_before is not None:
+                done.append(retention.prune_runs(connection, runs_before))
+            fields = Pruned.__struct_fields__
+            total = Pruned(**{name: sum(getattr(p, name) for p in done) for name in fields})
+            data = {name: getattr(total, name) for name in fields}
+            rows.log(connection, actor=by, action="prune", now=now, data=data)
+        return total

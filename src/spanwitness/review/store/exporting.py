@@ -1,0 +1,105 @@
+"""The queue as plain rows, for files and for `measure`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import sqlalchemy as sa
+
+from spanwitness.errors import ReviewError
+from spanwitness.review.store import rows
+from spanwitness.review.store.tables import audit_verdicts, audits, findings, items, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.engine import Connection
+
+    from spanwitness.review.store.values import Item
+
+__all__ = ["EXPORTS", "Export", "export_rows", "item_row"]
+
+Export: TypeAlias = Literal["items", "findings", "verdicts", "audit"]
+EXPORTS: Final[tuple[Export, ...]] = ("items", "findings", "verdicts", "audit")
+_BATCH: Final = 500
+
+_COLUMNS: Final[dict[Export, list[sa.ColumnElement[Any]]]] = {
+    "findings": [
+        findings.c[name]
+        for name in (
+            "id", "item_id", "trace_id", "run_id", "rule", "rule_version", "contract", "severity",
+            "fault", "kind", "reason", "span_ids", "is_complete", "detected_at",
+        )
+    ],
+    "verdicts": [
+        verdicts.c[name]
+        for name in (
+            "id", "item_id", "fingerprint", "trace_id", "run_id", "rule", "rule_version", "agent",
+            "verdict", "fault", "kind", "reason", "by", "at", "unit",
+        )
+    ],
+    "audit": [
+        audit_verdicts.c.id,
+        *(audits.c[n] for n in ("trace_id", "run_id", "agent", "is_flagged", "fraction")),
+        *(audit_verdicts.c[n] for n in ("word", "reason", "by", "at")),
+    ],
+}  # fmt: skip
+
+
+def export_rows(connection: Connection, what: Export) -> Iterator[dict[str, object]]:
+    """Yield rows of plain values, the oldest first.
+
+    `verdicts` holds those that stand, with the trace that was judged: labels. `audit` holds what
+    reviewers said of drawn runs, with the fraction at which each was drawn.
+
+    Raises:
+        ReviewError: There is no such table.
+    """
+    if what not in EXPORTS:
+        raise ReviewError(f"export of {what!r}: it is one of {', '.join(EXPORTS)}")
+    last = 0
+    while True:
+        if what == "items":
+            wanted = sa.select(items).where(items.c.id > last).order_by(items.c.id).limit(_BATCH)
+            found = connection.execute(wanted).all()
+            yield from map(item_row, rows.to_items(connection, found))
+        else:
+            found = connection.execute(_select(what, last)).all()
+            for row in found:
+                yield {k: _plain(v) for k, v in row._mapping.items()}  # noqa: SLF001
+        if not found:
+            return
+        last = found[-1].id
+
+
+def _select(what: Export, last: int) -> sa.Select[Any]:
+    columns = _COLUMNS[what]
+    wanted = sa.select(*columns).where(columns[0] > last).order_by(columns[0]).limit(_BATCH)
+    if what == "verdicts":
+        return wanted.where(verdicts.c.is_current)
+    if what == "audit":
+        return wanted.select_from(audit_verdicts.join(audits))
+    return wanted
+
+
+def item_row(item: Item) -> dict[str, object]:
+    """Return an item as plain values: first those that `review list` promises, then the others."""
+    first: dict[str, object] = {
+        "id": item.id,
+        "rule": item.rule,
+        "fault": item.fault,
+        "state": item.state,
+        "severity": item.severity,
+        "count": item.count,
+        "first_seen": item.first_seen.isoformat(),
+        "last_seen": item.last_seen.isoformat(),
+        "sample_trace_ids": list(dict.fromkeys(sample.trace_id for sample in item.samples)),
+        "verdict": item.verdict,
+    }
+    rest = [n for n in type(item).__struct_fields__ if n not in first and n != "samples"]
+    return first | {name: _plain(getattr(item, name)) for name in rest}
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value

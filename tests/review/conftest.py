@@ -1,0 +1,15 @@
+"""Queues in a file of the test's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def queue_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/queue.db"
