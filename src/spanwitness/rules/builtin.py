@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.rules.answer_changed_after_submit import answer_changed_after_submit
 from spanwitness.rules.answer_corrupted import answer_corrupted
+from spanwitness.rules.argument_invalid import argument_invalid
 from spanwitness.rules.argument_not_in_schema import argument_not_in_schema
 from spanwitness.rules.argument_ungrounded import argument_ungrounded
 from spanwitness.rules.audit_false_assurance import audit_false_assurance
@@ -34,7 +35,9 @@ from spanwitness.rules.prompt_truncated import prompt_truncated
 from spanwitness.rules.reasoning_not_replayed import reasoning_not_replayed
 from spanwitness.rules.repeated_call import repeated_call
 from spanwitness.rules.required_tool_missing import required_tool_missing
+from spanwitness.rules.restriction_dropped import restriction_dropped
 from spanwitness.rules.result_altered import result_altered
+from spanwitness.rules.result_contradicted import result_contradicted
 from spanwitness.rules.result_not_delivered import result_not_delivered
 from spanwitness.rules.schema_not_enforced import schema_not_enforced
 from spanwitness.rules.schema_posing_as_tool import schema_posing_as_tool
@@ -44,6 +47,7 @@ from spanwitness.rules.silent_sequence import silent_sequence
 from spanwitness.rules.tool_bypass import tool_bypass
 from spanwitness.rules.tool_choice_ignored import tool_choice_ignored
 from spanwitness.rules.tool_error_swallowed import tool_error_swallowed
+from spanwitness.rules.tool_failed import tool_failed
 from spanwitness.rules.tool_name_collision import tool_name_collision
 from spanwitness.rules.tool_not_offered import tool_not_offered
 from spanwitness.rules.tool_schema_invalid import tool_schema_invalid
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
 RULES: tuple[Rule, ...] = (
     answer_changed_after_submit,
     answer_corrupted,
+    argument_invalid,
     argument_not_in_schema,
     argument_ungrounded,
     audit_false_assurance,
@@ -83,7 +88,9 @@ RULES: tuple[Rule, ...] = (
     prompt_truncated,
     reasoning_not_replayed,
     repeated_call,
+    restriction_dropped,
     result_altered,
+    result_contradicted,
     result_not_delivered,
     schema_not_enforced,
     schema_posing_as_tool,
@@ -93,6 +100,7 @@ RULES: tuple[Rule, ...] = (
     tool_bypass,
     tool_choice_ignored,
     tool_error_swallowed,
+    tool_failed,
     tool_name_collision,
     tool_schema_invalid,
     tools_withheld,

@@ -59,7 +59,8 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
         "empty_output", "finish_reason_contradiction", "tool_bypass",
     })),
     ("finish_reason_contradiction", frozenset({"empty_output"})),
-    ("unknown_tool", frozenset({"argument_not_in_schema", "call_not_executed"})),
+    ("unknown_tool", frozenset({"argument_not_in_schema", "call_not_executed", "tool_failed"})),
+    ("argument_invalid", frozenset({"tool_failed"})),
     ("call_not_executed", frozenset(_NO_USE | {
         "count_out_of_range", "empty_output", "out_of_order", "result_not_delivered",
         "tool_bypass", "verdict_missing",
@@ -70,7 +71,9 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     }) | _GROUNDING),
     ("required_tool_missing", frozenset({"verification_skipped", "below_baseline"}) | _GROUNDING),
     ("fabricated_observation", _GROUNDING),
-    ("error_as_answer", frozenset({"schema_not_enforced", "tool_error_swallowed"})),
+    ("error_as_answer", frozenset({
+        "schema_not_enforced", "tool_error_swallowed", "tool_failed",
+    })),
     ("result_not_delivered", frozenset({
         "content_part_lost", "empty_result_answered", "repeated_call", "result_altered",
         "tool_error_swallowed",
@@ -78,7 +81,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
     ("content_part_lost", frozenset({"result_altered"}) | _GROUNDING),
     ("result_altered", frozenset({"empty_result_answered", "tool_error_swallowed"}) | _GROUNDING),
     ("tool_error_swallowed", frozenset({
-        "empty_result_answered", "unperformed_action", "verification_skipped",
+        "empty_result_answered", "tool_failed", "unperformed_action", "verification_skipped",
     }) | _GROUNDING),
     ("empty_result_answered", _GROUNDING),
     ("sequence_incomplete", frozenset({"format_false_assurance"})),

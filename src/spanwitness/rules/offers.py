@@ -34,6 +34,10 @@ class Offers(msgspec.Struct, frozen=True, kw_only=True):
     """By name: JSON Schema of the arguments, where it was recorded."""
     declared: dict[str, frozenset[str]]
     """By name: all arguments, where the schema names them and leaves no other way open."""
+    required: dict[str, frozenset[str]]
+    """By name: the arguments that a call has to give."""
+    types: dict[str, dict[str, frozenset[type]]]
+    """By name and argument: the types of decoded JSON that its declaration allows."""
     output_names: frozenset[str]
     """Those on the `output` side."""
     terminal_names: frozenset[str]
@@ -70,6 +74,8 @@ def _index(tools: tuple[ToolDefinition, ...]) -> Offers:
         reachable_names=_reachable(names),
         schemas=schemas,
         declared={name: names for name, names in closed.items() if names is not None},
+        required={name: required_in(schema) for name, schema in schemas.items()},
+        types={name: types_in(schema) for name, schema in schemas.items()},
         output_names=frozenset(tool.name for tool in tools if tool.side == "output"),
         terminal_names=frozenset(filter(tool_names.is_terminal, names)),
         write_names=frozenset(n for n in names if tool_names.effect_of(n) == "write"),
@@ -102,6 +108,38 @@ def declared_in(schema: Mapping[str, object]) -> frozenset[str] | None:
     if not _OPEN.isdisjoint(schema) or extra is True or isinstance(extra, dict):
         return None
     return frozenset(properties) if isinstance(properties, dict) else None
+
+
+ANY: frozenset[type] = frozenset({str, int, float, bool, list, dict, type(None)})
+_SCALARS: frozenset[type] = frozenset({str, int, float, bool, type(None)})
+_ALLOWED: dict[str, frozenset[type]] = {
+    "string": frozenset({str, type(None)}),
+    "object": frozenset({dict, str, type(None)}),
+    "array": frozenset({list, str, type(None)}),
+    "number": _SCALARS,
+    "integer": _SCALARS,
+    "boolean": _SCALARS,
+}
+"""By declared type. A text may spell any other value (`"3"`, `"[1]"`): many models write it so."""
+
+
+def required_in(schema: Mapping[str, object]) -> frozenset[str]:
+    """Return the names of the arguments that a schema requires."""
+    required = schema.get("required")
+    return frozenset(map(str, required)) if isinstance(required, list) else frozenset()
+
+
+def types_in(schema: Mapping[str, object]) -> dict[str, frozenset[type]]:
+    """Return, by argument, the types of decoded JSON that its declaration allows."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    found: dict[str, frozenset[type]] = {}
+    for name, declared in properties.items():
+        kind = declared.get("type") if isinstance(declared, dict) else None
+        if isinstance(kind, str) and kind.lower() in _ALLOWED:
+            found[name] = _ALLOWED[kind.lower()]
+    return found
 
 
 def is_object(parameters: dict[str, object] | bool | None) -> bool:  # noqa: FBT001

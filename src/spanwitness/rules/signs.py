@@ -94,6 +94,14 @@ def _of_reply(chat: ChatCall) -> int:
     return found
 
 
+def _is_mistyped(arguments: dict[str, object], allowed: dict[str, frozenset[type]]) -> bool:
+    for name, value in arguments.items():
+        types = allowed.get(name)
+        if types is not None and type(value) not in types:
+            return True
+    return False
+
+
 def _of_calls(requested: tuple[ToolRequest, ...], offers: Offers) -> int:
     found = 0
     for call in requested:
@@ -109,6 +117,8 @@ def _of_calls(requested: tuple[ToolRequest, ...], offers: Offers) -> int:
             or call.side == "provider"
             or not declared.issuperset(arguments)
             or dict in map(type, arguments.values())
+            or not offers.required[call.name].issubset(arguments)
+            or _is_mistyped(arguments, offers.types[call.name])
         ):
             found |= ODD_ARGUMENTS
     return found
