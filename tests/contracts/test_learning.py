@@ -129,7 +129,9 @@ def test_a_share_outside_of_0_to_1_is_an_error(share: float):
 
 def test_a_child_run_is_of_its_parents_unit():
     runs = [of("open", n=n) for n in range(40)]
-    runs += [of("open", n=100 + n, parent_run_id=f"run-{n}") for n in range(40)]
+    runs += [
+        of("open", n=100 + n, trace_id=f"{n:032x}", parent_run_id=f"run-{n}") for n in range(40)
+    ]
     (one,) = learned(runs).contracts
     assert (one.n_units, one.held_out.n_units) == (20, 20)
 
@@ -229,6 +231,7 @@ def test_the_printed_bound_holds_in_at_least_93_percent_of_200_random_splits():
 def test_a_tool_definition_that_is_not_recorded_gives_no_clause_on_offers():
     bare = chat("done", offers=None)
     runs = [
-        msgspec.structs.replace(run(bare, tool("open", id="c")), run_id=f"r{n}") for n in range(60)
+        msgspec.structs.replace(run(bare, tool("open", id="c")), trace_id=f"{n:032x}")
+        for n in range(60)
     ]
     assert all(rule != "tool_not_offered" for rule, _ in rules_of(learned(runs)))

@@ -184,14 +184,15 @@ def _kind_of(runs: Sequence[Run]) -> UnitKind:
 
 def _keys(runs: Sequence[Run], kind: UnitKind) -> list[str]:
     """Return the unit of each run; a child run is of its parent's unit."""
-    parents = {run.run_id: run for run in runs}
+    by_id = {(run.trace_id, run.run_id): run for run in runs}
     keys: list[str] = []
     for run in runs:
         top, walked = run, {run.run_id}
-        while top.parent_run_id in parents and top.parent_run_id not in walked:
-            top = parents[top.parent_run_id]
-            walked.add(top.run_id)
-        key = {"item": top.item_id, "conversation": top.conversation_id}.get(kind, top.run_id)
+        while top.parent_run_id is not None and top.parent_run_id not in walked:
+            walked.add(top.parent_run_id)
+            top = by_id.get((top.trace_id, top.parent_run_id), top)
+        own = {"item": top.item_id, "conversation": top.conversation_id}
+        key = own.get(kind, f"{top.trace_id}/{top.run_id}")
         if key is None:
             raise RuleError(
                 f"run {top.run_id} names no {kind}, so it is no unit of its own; use --unit run if"

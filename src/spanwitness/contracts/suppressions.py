@@ -29,7 +29,7 @@ def _as_date(value: object) -> object:
 class Suppression(Strict):
     """One finding that is not to count."""
 
-    fingerprint: Annotated[str, Field(pattern=r"\A[0-9a-f]{12,64}\Z")]
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{12,64}$")]
     """The finding's fingerprint, or at least its first 12 digits."""
     rule: Name
     """Its rule; another rule's finding is never suppressed."""
