@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from spanwitness.review.web.session import Session, Sessions
     from spanwitness.review.web.settings import WebSettings
 
-__all__ = ["Gate", "SECURITY_HEADERS"]
+__all__ = ["SECURITY_HEADERS", "Gate"]
 
+_POLICY: Final = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
 SECURITY_HEADERS: Final = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    ),
+    (b"content-security-policy", _POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     # A stricter word would hide the origin of our own forms from ourselves.
@@ -151,7 +151,7 @@ class Gate:
 
 
 def _check_host(request: Request, allowed: frozenset[str]) -> None:
-    """Refuse a name that is not ours: a page elsewhere may have pointed its name to this address."""
+    """Refuse a name that is not ours: one of another site may point to this address."""
     given = request.headers.getlist("host")
     host = given[0].lower() if len(given) == 1 else ""
     name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
