@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from spanwitness.review.web.identity import Identity, Refusal, by_local, by_proxy, by_token
 from spanwitness.review.web.settings import LOOPBACK_NAMES
+from spanwitness.review.web.shown_text import one_line
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from spanwitness.review.store.queue import Queue
     from spanwitness.review.web.identity import TokenStore
     from spanwitness.review.web.settings import Role, WebSettings
 
-__all__ = ["Access"]
+__all__ = ["Access", "RefusalLog"]
 
 _WRITERS: Final[Role] = "reviewer"
+_LOGGED_A_MINUTE: Final = 30
 
 
 class Access:
@@ -87,3 +92,55 @@ class Access:
             raise Refusal(403, "the request came from another site")
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             raise Refusal(403, "the request came from another site")
+
+
+class RefusalLog:
+    """Writes refused requests to the audit trail of the queue, a bounded number a minute.
+
+    Args:
+        queue: Whose trail it is.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._minute: int | None = None
+        self._n_logged = 0
+        self._n_left_out = 0
+
+    def add(self, request: Request, refusal: Refusal) -> None:
+        """Write one refusal.
+
+        Raises:
+            ReviewError: The database does not answer.
+        """
+        n_left_out = self._turn()
+        if n_left_out is None:
+            return
+        data: dict[str, object] = {
+            "status": refusal.status,
+            "method": request.method,
+            "path": one_line(request.scope["path"], limit=200),
+            "client": request.client.host if request.client is not None else None,
+        }
+        if n_left_out:
+            data["n_left_out"] = n_left_out
+        self._queue.record(
+            one_line(refusal.actor, limit=200),
+            "refused",
+            note=one_line(refusal.why, limit=300),
+            data=data,
+        )
+
+    def _turn(self) -> int | None:
+        """Return how many were left out since the last one; `None` = leave this one out too."""
+        minute = int(time.monotonic() // 60)
+        with self._lock:
+            if minute != self._minute:
+                self._minute, self._n_logged = minute, 0
+            if self._n_logged >= _LOGGED_A_MINUTE:
+                self._n_left_out += 1
+                return None
+            self._n_logged += 1
+            n_left_out, self._n_left_out = self._n_left_out, 0
+            return n_left_out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
+from spanwitness.guard import guard
 from spanwitness.review.web.identity import Refusal
 from spanwitness.serve.receiver import traces_endpoint
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
-    from spanwitness.serve.access import Access
+    from spanwitness.review.outbound.deliverer import Deliverer
+    from spanwitness.serve.access import Access, RefusalLog
     from spanwitness.serve.service import Service
 
 __all__ = ["create_app"]
@@ -31,16 +34,20 @@ def create_app(
     service: Service,
     *,
     access: Access | None = None,
+    refusals: RefusalLog | None = None,
     routes: Sequence[BaseRoute] = (),
     page: ASGIApp | None = None,
+    deliverer: Deliverer | None = None,
 ) -> Starlette:
     """Make the application; it starts and stops the service.
 
     Args:
         service: What it receives spans for.
         access: Who may send spans; `None` = everybody who reaches the port.
+        refusals: Where refused requests are written.
         routes: Further ones: the API, the metrics.
         page: The review page, at every other path.
+        deliverer: Sends the messages of the queue while the application runs.
     """
     receive = traces_endpoint(service.intake)
     own: list[BaseRoute] = [
@@ -54,12 +61,19 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await run_in_threadpool(service.start)
+        stop = asyncio.Event()
+        task = None if deliverer is None else asyncio.create_task(deliverer.run(stop))
         try:
             yield
         finally:
+            stop.set()
             await run_in_threadpool(service.stop)
+            if task is not None:
+                await task
 
-    return Starlette(routes=own, lifespan=lifespan, exception_handlers={Refusal: _refused})
+    return Starlette(
+        routes=own, lifespan=lifespan, exception_handlers={Refusal: _refusing(refusals)}
+    )
 
 
 def _guarded(
@@ -73,10 +87,18 @@ def _guarded(
     return guarded
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    refusal = error if isinstance(error, Refusal) else Refusal(500, "internal error")
-    headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse({"error": refusal.why}, status_code=refusal.status, headers=headers)
+def _refusing(
+    refusals: RefusalLog | None,
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def refused(request: Request, error: Exception) -> Response:
+        refusal = error if isinstance(error, Refusal) else Refusal(500, "internal error")
+        if refusals is not None:
+            with guard("serve.refusals"):
+                await run_in_threadpool(refusals.add, request, refusal)
+        headers = {"www-authenticate": "Bearer"} if refusal.status == 401 else None
+        return JSONResponse({"error": refusal.why}, status_code=refusal.status, headers=headers)
+
+    return refused
 
 
 def _health(service: Service) -> Callable[[Request], Awaitable[Response]]:

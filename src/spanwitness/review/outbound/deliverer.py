@@ -132,6 +132,20 @@ class Deliverer:
         """Destinations that do not want any more."""
         return frozenset(self._gone)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all destinations."""
+        return tuple(each.name for each in self._destinations)
+
+    def backlog_s(self) -> dict[str, float]:
+        """Return how long the message that is due longest has waited, by destination."""
+        found: dict[str, float] = {}
+        for name in self.names:
+            due = self._queue.outbox.next_due(name)
+            waited_s = 0.0 if due is None else (self._now() - due).total_seconds()
+            found[name] = max(0.0, waited_s)
+        return found
+
     async def run_once(self) -> Tally:
         """Try everything that is due now; return what became of it."""
         await self._look_for_gone()

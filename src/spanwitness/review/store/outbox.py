@@ -130,6 +130,17 @@ class Outbox:
         with self._database.read() as connection:
             return _read(connection, deliveries.c.state == "dead", limit=limit, is_newest=True)
 
+    def backlog(self) -> dict[str, int]:
+        """Count the messages that wait to be sent, by destination."""
+        count = sa.func.count(deliveries.c.id).label("n")
+        wanted = (
+            sa.select(deliveries.c.destination, count)
+            .where(deliveries.c.state == "pending")
+            .group_by(deliveries.c.destination)
+        )
+        with self._database.read() as connection:
+            return {row.destination: row.n for row in connection.execute(wanted)}
+
     def next_due(self, destination: str) -> datetime | None:
         """Return when the next known message of a destination is due; `None` = there is none."""
         with self._database.read() as connection:
