@@ -44,11 +44,23 @@ class Written(NamedTuple):
 _CLOSE: Final = 2e-9
 
 
-def compare(claimed: Written, seen: Written) -> MatchWord | None:
+def compare(
+    claimed: Written, seen: Written, *, is_hedged: bool = False, is_unsigned: bool = False
+) -> MatchWord | None:
     """Say how a number of a text meets a claimed one; `None` = it does not.
 
     A claim may be rounded, to the last digit that it shows; it may not be more exact than the text.
+
+    Args:
+        claimed: The number of the claim.
+        seen: The number of the text.
+        is_hedged: The claim is a round figure (`about 300`): its final zeros say nothing.
+        is_unsigned: The sign of the claim stands in its words (`fell by 3 %`).
     """
+    if is_unsigned:
+        claimed, seen = _unsigned(claimed), _unsigned(seen)
+    if is_hedged:
+        claimed = _rounder(claimed)
     best: MatchWord | None = None
     for claim in claimed.amounts:
         for amount in seen.amounts:
@@ -56,6 +68,22 @@ def compare(claimed: Written, seen: Written) -> MatchWord | None:
             if word is not None and (best is None or _ORDER[word] < _ORDER[best]):
                 best = word
     return best
+
+
+def _unsigned(written: Written) -> Written:
+    amounts = tuple(a._replace(said=abs(a.said), value=abs(a.value)) for a in written.amounts)
+    return written._replace(digits=written.digits.lstrip("-"), amounts=amounts)
+
+
+def _rounder(written: Written) -> Written:
+    zeros = len(written.digits) - len(written.digits.rstrip("0"))
+    if "." in written.digits or not zeros:
+        return written
+    factor = 10.0**zeros
+    amounts = tuple(
+        a._replace(step=a.step * factor, said_step=a.said_step * factor) for a in written.amounts
+    )
+    return written._replace(amounts=amounts)
 
 
 _ORDER: Final[dict[str, int]] = {"exact": 0, "folded": 1, "scaled": 2, "unit": 3, "rounded": 4}

@@ -38,9 +38,14 @@ __all__ = ["FoundClaim", "claims_of"]
 MAX_CLAIMS: Final = 200
 """Claims of one answer that are looked at; the rest is left out."""
 _MAX_DEPTH: Final = 32
+_MAX_WORDS: Final = 6
 _REASONING_KEY = re.compile(
     r"reason|rationale|explanation|thought|thinking|analysis|justification|scratch|chain|plan$"
     r"|comment|note|verdict|status|^type$|^kind$|^role$",
+    re.IGNORECASE,
+)
+_ANSWER_KEY = re.compile(
+    r"(?:answer|name|title|entity|value|result|city|country|place|author|person|product)(?:\[\d+\])?$",
     re.IGNORECASE,
 )
 _UNIT_KEY = re.compile(r"^(?:.*_)?units?(?:_of_measure\w*)?$|^currency$", re.IGNORECASE)
@@ -234,8 +239,16 @@ def _of_leaf(leaf: str, unit: str | None, claim: Claim, origin: Origin) -> Itera
         yield from inside
         return
     words = text.split()
-    if len(words) <= 8 and any(c.isalnum() for c in text):
-        kind: ClaimKind = "identifier" if is_identifier(text) else "name"
-        yield FoundClaim(claim=claim, kind=kind, origin=origin, text=text)
+    if len(words) <= _MAX_WORDS and text[-1] not in ".?!:" and any(c.isalnum() for c in text):
+        yield FoundClaim(claim=claim, kind=_kind_of(text, claim.field), origin=origin, text=text)
         return
     yield from inside
+
+
+def _kind_of(text: str, field: str | None) -> ClaimKind:
+    """Say what a short text of a field is; words in lower case name nothing, unless asked for."""
+    if is_identifier(text):
+        return "identifier"
+    if text != text.lower() or (field and _ANSWER_KEY.search(field)):
+        return "name"
+    return "text"

@@ -1,17 +1,18 @@
 """Numbers that follow from numbers of the window, with the calculation shown.
 
 Among many numbers some would give any number by chance. So what is combined comes in an order, the
-likeliest first: the calculation that the answer itself shows, the numbers that the answer states
-and the window holds, the numbers of the question, and then records and columns of results. For the
-last two a claim is compared with so few different results, in its own decade and at its own
-precision, that a random number would meet one of them in less than one case in a hundred.
+likeliest first: the calculation that the answer itself shows; the numbers that the answer states
+and the window holds, the nearest first, by the operations that the words around the claim speak of
+(`total`, `difference`); the numbers of the question; records, columns and lines of results. But for
+the first, a claim is compared with so few different results, in its own decade and at its own
+precision, that a random number would meet one of them in less than two cases in a hundred.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from itertools import combinations
+from itertools import chain, combinations
 from math import floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
     from spanwitness.grounding.statements import FoundClaim
 
-__all__ = ["Derivation", "derive"]
+__all__ = ["Derivation", "Operand", "derive"]
 
 _MAX_OPERANDS: Final = 10
 _MAX_ROW: Final = 8
-_MAX_CHANCE: Final = 0.01
+_MAX_CHANCE: Final = 0.015
 _SHORT_CHARS: Final = 2000
 _MAX_TEXTS: Final = 48
 _MAX_JSON: Final = 131_072
@@ -48,8 +49,17 @@ class _Result(NamedTuple):
     shown: str
 
 
+class Operand(NamedTuple):
+    """A number that the answer states and the window holds."""
+
+    value: float
+    dimension: str | None
+    start: int
+    """Where it stands in the answer."""
+
+
 def derive(
-    claim: FoundClaim, answer: str, supported: Sequence[float], window: Sequence[str]
+    claim: FoundClaim, answer: str, supported: Sequence[Operand], window: Sequence[str]
 ) -> Derivation | None:
     """Say how a claimed number follows from numbers of the window; `None` = it does not.
 
@@ -62,15 +72,57 @@ def derive(
     if not claim.numbers:
         return None
     target = _Target(claim)
-    held = set(supported)
+    held = {operand.value for operand in supported}
     for result in _shown_by(answer, held):
         if target.is_met_by(result.value):
             return Derivation(f"{result.shown} = {target.shown}", is_weak=False)
-    few = list(dict.fromkeys(supported))[:_MAX_OPERANDS]
-    for result in _of_numbers(few):
-        if target.is_met_by(result.value):
-            return Derivation(f"{result.shown} = {target.shown}", is_weak=target.is_short)
-    return target.first_of(_of_window(window, few))
+    asked = _operations(answer, claim)
+    few = _nearest(claim, supported)
+    return target.first_of(
+        chain(
+            _of_numbers(few, [op for op in asked if op]),
+            _of_window(window, few, asked),
+            _of_numbers(few, _OTHER[target.is_share]),
+        )
+    )
+
+
+_CUES: Final = (
+    ("sum", re.compile(r"\btotal|\bsum|combined|altogether|\bin all\b|together|\+", re.IGNORECASE)),
+    ("difference", re.compile(
+        r"differen|\bnet\b|remain|left\b|less\b|more\b|sav|increase|decrease|drop|rise|rose|fell"
+        r"|refund|charge|change|additional|extra|balance|between|\bup\b|\bdown\b|grew|lost|gain",
+        re.IGNORECASE)),
+    ("product", re.compile(
+        r"\btotal|\beach\b|\bper\b|times\b|\bfor (?:all|both|\d)|cost|\bx\b", re.IGNORECASE)),
+    ("ratio", re.compile(
+        r"ratio|per\b|each\b|times\b|half|share|%|percent|fraction|rate", re.IGNORECASE)),
+    ("mean", re.compile(r"average|\bmean\b|\bavg", re.IGNORECASE)),
+    ("share", re.compile(
+        r"%|percent|share|grew|growth|rate|increase|decrease|drop|discount", re.IGNORECASE)),
+)  # fmt: skip
+_OTHER: Final = {True: ("share", "difference"), False: ("difference", "sum", "product")}
+_AROUND_CLAIM: Final = 90
+
+
+def _operations(answer: str, claim: FoundClaim) -> list[str]:
+    """Return the operations that the words around a claim speak of."""
+    at = claim.start
+    around = claim.claim.field or ""
+    if at >= 0 and not around:
+        around = answer[max(at - _AROUND_CLAIM, 0) : at + len(claim.text) + 24]
+    return [name for name, cue in _CUES if cue.search(around)]
+
+
+def _nearest(claim: FoundClaim, supported: Sequence[Operand]) -> list[float]:
+    """Return the operands of the same dimension that stand nearest, and those without one."""
+    dimension = claim.numbers[0].amounts[0].dimension
+    fit = [
+        o for o in supported
+        if dimension is None or o.dimension in (None, dimension) or dimension == "share"
+    ]  # fmt: skip
+    fit.sort(key=lambda o: (o.dimension != dimension, abs(o.start - claim.start)))
+    return list(dict.fromkeys(o.value for o in fit))[:_MAX_OPERANDS]
 
 
 class _Target:
@@ -95,6 +147,7 @@ class _Target:
         self._decade = floor(log10(value)) if value > 0 else 0
         self._unit = 10.0 ** (self._decade - len(digits) + 1) if digits else 1.0
         self.is_short = len(digits) <= 2
+        self.is_share = written.amounts[0].dimension == "share"
         self._seen: set[int] = set()
 
     def is_met_by(self, value: float) -> bool:
@@ -151,61 +204,77 @@ def _is_plain(text: str) -> bool:
     return re.fullmatch(r"\d+(?:,\d{3})*(?:\.\d+)?[.,]?", text) is not None
 
 
-def _of_numbers(numbers: Sequence[float]) -> Iterator[_Result]:
-    """Combine a few numbers: each with each, all, and neighbours."""
-    if len(numbers) >= 2:
-        joined = " + ".join(map(_plain, numbers))
-        total = sum(numbers)
+def _of_numbers(numbers: Sequence[float], operations: Sequence[str]) -> Iterator[_Result]:
+    """Combine a few numbers by some operations: all of them, then neighbours, then the others."""
+    if len(numbers) < 2 or not operations:
+        return
+    joined = " + ".join(map(_plain, numbers))
+    total = sum(numbers)
+    if "sum" in operations:
         yield _Result(total, joined)
+        for size in range(3, min(len(numbers), 7)):
+            yield _Result(sum(numbers[:size]), " + ".join(map(_plain, numbers[:size])))
+    if "mean" in operations:
         yield _Result(total / len(numbers), f"({joined}) / {len(numbers)}")
-    for a, b in combinations(numbers, 2):
-        yield from _of_pair(a, b)
-    for size in (3, 4):
-        if len(numbers) <= _MAX_ROW:
-            for some in combinations(numbers, size):
-                if len(some) < len(numbers):
-                    yield _Result(sum(some), " + ".join(map(_plain, some)))
+        yield _Result(sum(numbers[:2]) / 2, f"({_plain(numbers[0])} + {_plain(numbers[1])}) / 2")
+    pairs = sorted(combinations(range(len(numbers)), 2), key=lambda two: (sum(two), two))
+    for i, j in pairs:
+        a, b = numbers[i], numbers[j]
+        if a not in (0, 1) and b not in (0, 1):
+            for operation in operations:
+                yield from _of_pair(a, b, operation)
 
 
-def _of_pair(a: float, b: float) -> Iterator[_Result]:
-    x, y = _plain(a), _plain(b)
-    yield _Result(a + b, f"{x} + {y}")
-    yield _Result(a - b, f"{x} - {y}" if a >= b else f"{y} - {x}")
-    yield _Result(a * b, f"{x} * {y}")
-    for one, other, p, q in ((a, b, x, y), (b, a, y, x)):
-        if other:
-            yield _Result(one / other, f"{p} / {q}")
-            yield _Result((one - other) / other * 100, f"({p} - {q}) / {q} in %")
-            yield _Result(one / other * 100, f"{p} / {q} in %")
-        yield _Result(one * (1 - other / 100), f"{p} less {q} %")
-        yield _Result(one * (1 + other / 100), f"{p} plus {q} %")
-        yield _Result(one * other / 100, f"{q} % of {p}")
+def _of_pair(a: float, b: float, operation: str) -> Iterator[_Result]:
+    high, low = max(a, b), min(a, b)
+    x, y = _plain(high), _plain(low)
+    match operation:
+        case "sum":
+            yield _Result(high + low, f"{x} + {y}")
+        case "difference":
+            yield _Result(high - low, f"{x} - {y}")
+        case "product":
+            yield _Result(high * low, f"{x} * {y}")
+        case "ratio":
+            yield _Result(high / low, f"{x} / {y}")
+            yield _Result(low / high, f"{y} / {x}")
+        case "share":
+            yield _Result(low / high * 100, f"{y} / {x} in %")
+            yield _Result((high - low) / low * 100, f"({x} - {y}) / {y} in %")
+            yield _Result((high - low) / high * 100, f"({x} - {y}) / {x} in %")
+            if low < 100:
+                yield _Result(high * low / 100, f"{y} % of {x}")
+                yield _Result(high * (1 - low / 100), f"{x} less {y} %")
+                yield _Result(high * (1 + low / 100), f"{x} plus {y} %")
+        case _:
+            return
 
 
 def _plain(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(round(value, 10))
 
 
-def _of_window(window: Sequence[str], supported: Sequence[float]) -> Iterator[_Result]:
-    rows: list[list[float]] = []
+def _of_window(
+    window: Sequence[str], supported: Sequence[float], asked: Sequence[str]
+) -> Iterator[_Result]:
+    """Combine numbers that stand together: in the question, in records and columns, in a line."""
+    if window and len(window[0]) <= _SHORT_CHARS and not _looks_like_json(window[0]):
+        row = [_value(w) for w in plain_numbers(window[0])]
+        if 0 < len(row) <= _MAX_ROW:
+            both = list(dict.fromkeys([*row, *supported]))[:_MAX_ROW]
+            yield from _of_numbers(both, list(asked) or ["sum", "difference", "product"])
     for text in window[:_MAX_TEXTS]:
-        if len(text) <= _SHORT_CHARS and not text.lstrip().startswith(("{", "[")):
-            row = [_value(w) for w in plain_numbers(text)]
-            if row:
-                rows.append(row)
-    for row in rows[:1]:
-        if len(row) <= _MAX_ROW:
-            yield from _of_numbers(list(dict.fromkeys([*row, *supported]))[:_MAX_ROW])
-    for text in window[:_MAX_TEXTS]:
-        if text.lstrip().startswith(("{", "[")) and len(text) <= _MAX_JSON:
+        if _looks_like_json(text) and len(text) <= _MAX_JSON:
             yield from _of_columns(text)
-    for row in rows[1:]:
-        if 2 <= len(row) <= _MAX_ROW:
-            yield _Result(sum(row), " + ".join(map(_plain, row)))
-            for a, b in combinations(row, 2):
-                yield _Result(a + b, f"{_plain(a)} + {_plain(b)}")
-                yield _Result(a - b, f"{_plain(max(a, b))} - {_plain(min(a, b))}")
-                yield _Result(a * b, f"{_plain(a)} * {_plain(b)}")
+    for text in window[1:_MAX_TEXTS]:
+        if len(text) <= _SHORT_CHARS and not _looks_like_json(text):
+            row = [_value(w) for w in plain_numbers(text)]
+            if 2 <= len(row) <= _MAX_ROW:
+                yield from _of_numbers(row, list(asked) or ["sum", "difference", "product"])
+
+
+def _looks_like_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
 
 
 def _value(written: object) -> float:

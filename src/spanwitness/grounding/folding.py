@@ -19,15 +19,13 @@ GROUPING: Final = "\u00a0"
 """The space that groups digits, whichever one the text has."""
 _ASCII: Final = bytes(range(128))
 _ONE: Final = {
-    **dict.fromkeys("\u2212\u2010\u2011\u2012\u2013\u2014\u2015\ufe63\uff0d", "-"),
+    **dict.fromkeys("\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d", "-"),
     **dict.fromkeys("\u2007\u2009\u200a\u202f", GROUPING),
     **dict.fromkeys("\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u205f\u3000", " "),
     **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033\uff02", '"'),
     **dict.fromkeys("\u2018\u2019\u201a\u2032\u02bc\uff07", "'"),
     "\u00b5": "\u03bc",
     "\u2126": "\u03a9",
-    "\u2103": "\u2103",
-    "\u2026": "\u2026",
 }
 _KEPT: Final = frozenset("\u00b2\u00b3\u00b9\u00bc\u00bd\u00be\u2122\u00a0\u2026")
 _LONGER: Final = {"\u2103": "\u00b0C", "\u2109": "\u00b0F"}
@@ -88,7 +86,7 @@ def _folded_char(char: str) -> str:
     if char in _LONGER:
         return _LONGER[char]
     if char in _ONE:
-        return _ONE[char] if _ONE[char] != char else ""
+        return _ONE[char]
     if char in _KEPT or unicodedata.category(char) in ("No", "Lm"):
         return ""
     to = unicodedata.normalize("NFKC", char)

@@ -40,7 +40,7 @@ _WORD = re.compile(
     r"(?:/[^\W\d_]+(?:[\u00b2\u00b3]|\^[23])?)?)"
 )
 _RANGE_ON = re.compile(
-    r"\s{0,2}(?:-|to|and|\.{2,3}|\u2026|~|/|\u00f7)\s{0,2}[-+]?\s?\d[\d.,]*(?=\s?(?:[^\W\d_]|[%\u00b0]))"
+    r"\s{0,2}(?:-|\u2014|to|and|\.{2,3}|\u2026|~|/|\u00f7)\s{0,2}[-+]?\s?\d[\d.,]*(?=\s?(?:[^\W\d_]|[%\u00b0]))"
 )
 _CODE_BEFORE = re.compile(
     r"(?:\b(?:USD|EUR|GBP|JPY|CHF|INR|CAD|AUD|CNY|US\$|A\$|C\$)|[$\u20ac\u00a3\u00a5\u20b9])"
@@ -48,6 +48,7 @@ _CODE_BEFORE = re.compile(
 )
 _DAY_NUMBER = re.compile(r"\d{1,3}-\d{3,4}(?:-|\Z)|\d{3}-\d{2}-")
 _CUT_BEFORE: Final = frozenset("%\\@&^")
+_MONEY: Final = "$\u20ac\u00a3\u00a5\u20b9"
 _WIDE: Final = 0x2E80
 """From here on letters stand beside numbers without a space (Chinese, Japanese, Korean)."""
 
@@ -266,9 +267,11 @@ def _written(
         power, stop = 10.0 ** int(raised), exponent.end()
     sign = _sign(text, start)
     written_unit, scale, units, stop = _unit_after(text, stop, ask_pint=ask_pint)
-    if not units:
+    if not units or "$" not in written_unit:
         money = _CODE_BEFORE.search(text, max(start - 6, 0), start)
         if money:
+            if units and scale is None:
+                written_unit, stop = "", end  # $114 is no number of what follows
             units = units_of(money[0].strip(" " + GROUPING))
             written_unit = money[0].strip(" " + GROUPING) + (written_unit and f" {written_unit}")
     if not units and scale is None:
@@ -283,15 +286,20 @@ def _written(
 
 
 def _sign(text: str, start: int) -> float:
-    before = text[max(start - 3, 0) : start]
-    bare = before.rstrip("$\u20ac\u00a3\u00a5 ") if before[-1:] in "$\u20ac\u00a3\u00a5" else before
-    if bare.endswith("-"):
-        earlier = bare[-2:-1]
-        return 1.0 if earlier.isdigit() or earlier == ")" else -1.0
-    if before.endswith("("):
-        close = text[start : start + 24].find(")")
-        inside = text[start : start + close] if close > 0 else ""
-        if inside and all(c.isdigit() or c in ".,%" for c in inside) and len(inside) > 3:
+    """Minus before the number or its currency sign, or a cell in parentheses, as in accounts."""
+    at = start
+    while at and text[at - 1] in _MONEY:
+        at -= 1
+    before = text[at - 1 : at] if at else ""
+    if before == "-":
+        earlier = text[at - 2 : at - 1] if at > 1 else ""
+        return 1.0 if earlier.isdigit() or earlier in (")", "%") else -1.0
+    if before == "(":
+        close = text.find(")", start, start + 24)
+        inside = text[start:close] if close > 0 else ""
+        is_figure = all(c.isdigit() or c in ".,%" for c in inside)
+        cell = text[max(at - 4, 0) : at - 1].rstrip(" ")
+        if inside and is_figure and (not cell or cell[-1] in "|\t,;\n"):
             return -1.0
     return 1.0
 
@@ -304,6 +312,8 @@ def _unit_after(
     if found is None or _goes_on(text, found.end()):
         return "", None, (), at
     word = found["word"]
+    if word in _PREPOSITIONS and _SAID_ON.match(text, found.end()):
+        return "", None, (), at
     scale = scales_of(word)
     units = units_of(word)
     if scale is not None and not found["gap"].strip("-"):
@@ -317,6 +327,13 @@ def _unit_after(
     if not units and scale is None:
         return "", None, (), at
     return word, scale, units, found.end()
+
+
+_PREPOSITIONS: Final = frozenset({"in", "a", "A", "at", "t", "s", "C", "F"})
+_SAID_ON = re.compile(
+    r" (?!(?:wide|long|tall|high|deep|thick|x|by|of|max|min|typ|and|or|to)\b)[a-z]|'[a-z]"
+)
+"""A word after `in`, which then is no inch, as in `$114 in total`."""
 
 
 def _goes_on(text: str, at: int) -> bool:

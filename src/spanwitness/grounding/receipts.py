@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.grounding.claims import claims_of
-from spanwitness.grounding.derivation import derive
+from spanwitness.grounding.derivation import Operand, derive
 from spanwitness.grounding.documents import document_at, documents_of
 from spanwitness.grounding.evidence import Evidence, answering_chat
 from spanwitness.grounding.layout import excerpt, json_path
 from spanwitness.grounding.quotations import find_quotation
-from spanwitness.grounding.search import MAX_HITS, Hit, find_dates_of, find_numbers, find_words
+from spanwitness.grounding.search import (
+    MAX_HITS,
+    Hit,
+    find_dates_of,
+    find_numbers,
+    find_words,
+    places,
+)
 from spanwitness.model import AssessedClaim, Place, Receipt
 
 if TYPE_CHECKING:
@@ -34,6 +42,7 @@ _MATCHES: Final[dict[str, int]] = {
     "similar": 6, "derived": 7,
 }  # fmt: skip
 _COMMON: Final = 4
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def assess(
@@ -102,15 +111,16 @@ class _Assessment:
                     found.hits.append(quoted.hit)
                     found.differences[id(quoted.hit)] = quoted.difference
 
-    def _supported(self) -> list[float]:
+    def _supported(self) -> list[Operand]:
         """Numbers that the answer states and the window holds."""
-        found: list[float] = []
+        found: list[Operand] = []
         for claim, met in zip(self._claims, self._found, strict=True):
             if claim.numbers and any(_is_given(h.text) for h in met.hits):
-                found.append(abs(claim.numbers[0].amounts[0].said))
-        return list(dict.fromkeys(found))
+                amount = claim.numbers[0].amounts[0]
+                found.append(Operand(abs(amount.said), amount.dimension, claim.start))
+        return found
 
-    def _receipt(self, claim: FoundClaim, found: _Found, supported: list[float]) -> Receipt:
+    def _receipt(self, claim: FoundClaim, found: _Found, supported: list[Operand]) -> Receipt:
         ranked = sorted(
             ((hit, holder) for hit in found.hits for holder in hit.text.holders), key=_rank
         )
@@ -130,7 +140,7 @@ class _Assessment:
             difference=found.differences.get(id(hit)),
         )
 
-    def _derived(self, claim: FoundClaim, supported: list[float]) -> Receipt | None:
+    def _derived(self, claim: FoundClaim, supported: list[Operand]) -> Receipt | None:
         if claim.kind != "number" or claim.is_small:
             return None
         texts = [t for t in self._evidence.texts if _is_given(t)]
@@ -152,9 +162,21 @@ class _Assessment:
             or (claim.kind == "number" and not claim.numbers)
         ):
             return Receipt(state="untraceable", reason="there is too little to look for")
+        if claim.kind == "name" and self._is_of_common_words(claim.text):
+            return Receipt(state="untraceable", reason="it is made of common words")
         if self._evidence.hidden:
             return Receipt(state="not_decidable", reason=self._evidence.hidden[0])
         return Receipt(state="absent")
+
+    def _is_of_common_words(self, name: str) -> bool:
+        """Say whether each word of a name stands in lower case in some text, as words do."""
+        return all(
+            any(
+                next(places(text.folded.text, word.casefold()), None) is not None
+                for text in self._evidence.texts
+            )
+            for word in _WORD.findall(name)
+        )
 
     def _places(self, ranked: list[tuple[Hit, Holder]]) -> tuple[Place, ...]:
         found: list[Place] = []

@@ -7,6 +7,7 @@ and identifiers as they stand, dates by a pattern of their own forms.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.grounding.amounts import Written, compare
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from spanwitness.grounding.statements import FoundClaim
     from spanwitness.model import MatchWord
 
-__all__ = ["Hit", "find_dates_of", "find_numbers", "find_words"]
+__all__ = ["Hit", "find_dates_of", "find_numbers", "find_words", "places"]
 
 MAX_HITS: Final = 6
 """Places of one claim in one text that are kept; more make it common."""
@@ -71,10 +72,15 @@ def find_numbers(claims: Sequence[FoundClaim], text: EvidenceText) -> dict[int, 
 def _needle(index: int, claim: FoundClaim) -> _Needle:
     prefixes: set[str] = set()
     for written in claim.numbers:
-        rounds = len(written.digits.lstrip("-")) >= 2
+        digits = written.digits.lstrip("-")
+        rounds = len(digits) >= 2
+        if claim.is_hedged and "." not in digits:
+            zeros = 10.0 ** (len(digits) - len(digits.rstrip("0")))
+        else:
+            zeros = 1.0
         for amount in written.amounts:
-            step = amount.step if rounds else 0.0
-            said_step = amount.said_step if rounds else 0.0
+            step = amount.step * zeros if rounds else 0.0
+            said_step = amount.said_step * zeros if rounds else 0.0
             prefixes |= _digits(abs(amount.said), said_step)
             if amount.dimension is None:
                 continue
@@ -178,7 +184,7 @@ class _Pass:
 
 def _met(claim: FoundClaim, written: Written) -> tuple[MatchWord | None, bool]:
     for claimed in claim.numbers:
-        word = compare(claimed, written)
+        word = compare(claimed, written, is_hedged=claim.is_hedged, is_unsigned=claim.is_fall)
         if word is not None:
             has_units = bool(claimed.unit), bool(written.unit)
             return word, has_units == (True, False)
@@ -205,10 +211,13 @@ def find_words(claim: FoundClaim, text: EvidenceText) -> list[Hit]:
         if reference is not None:
             return _find_reference(reference[1], reference[2], text)
     folded = text.folded.text
-    found = [Hit(text, at, at + len(needle), "exact") for at in _places(folded, needle)]
+    found = [Hit(text, at, at + len(needle), "exact") for at in places(folded, needle)]
+    if not found and needle.isdigit():
+        # The digits of `credit_card_4421486` name the card.
+        found = [Hit(text, *m.span(), "folded") for m in _in_identifier(folded, needle)]
     lower = needle.lower()
     if not found and (folded != text.lower or lower != needle):
-        found = [Hit(text, at, at + len(lower), "folded") for at in _places(text.lower, lower)]
+        found = [Hit(text, at, at + len(lower), "folded") for at in places(text.lower, lower)]
     if not found and claim.kind == "name":
         found = _scattered(lower, text)
     return found
@@ -239,7 +248,12 @@ def _find_reference(kind: str, number: str, text: EvidenceText) -> list[Hit]:
     return hits
 
 
-def _places(text: str, needle: str) -> Iterator[int]:
+def _in_identifier(text: str, digits: str) -> list[re.Match[str]]:
+    pattern = re.compile(rf"{digits}(?<![^\W_]{digits})(?![^\W_])")
+    return list(islice(pattern.finditer(text), MAX_HITS))
+
+
+def places(text: str, needle: str) -> Iterator[int]:
     """Yield where a needle stands that is no part of a longer word."""
     at, n, tried = text.find(needle), 0, 0
     first, last = needle[0], needle[-1]
@@ -262,11 +276,11 @@ _NEAR: Final = 80
 def _scattered(lower: str, text: EvidenceText) -> list[Hit]:
     """`Sophia Silva` in `{"first_name": "Sophia", "last_name": "Silva"}`."""
     words = [w for w in re.findall(r"[^\W_]+", lower) if len(w) > 1]
-    if not 2 <= len(words) <= 6 or sum(map(len, words)) < 8:
+    if not 2 <= len(words) <= 6 or sum(map(len, words)) < 5:
         return []
     rarest = max(words, key=len)
     body = text.lower
-    for at in _places(body, rarest):
+    for at in places(body, rarest):
         low, high = max(at - _NEAR, 0), at + len(rarest) + _NEAR
         window = body[low:high]
         if all(re.search(rf"(?<![^\W_]){re.escape(w)}(?![^\W_])", window) for w in words):
@@ -288,7 +302,7 @@ def find_dates_of(claim: FoundClaim, text: EvidenceText) -> list[Hit]:
     body = text.lower
     for iso in _isos(claim.text):
         year, month, day = iso.split("-")
-        if year not in body and year[2:] not in body:
+        if year and year not in body and year[2:] not in body:
             continue
         for found in _date_pattern(year, int(month), int(day)).finditer(body):
             same = fold_word(claim.text).lower() == found[0]
@@ -300,6 +314,9 @@ def find_dates_of(claim: FoundClaim, text: EvidenceText) -> list[Hit]:
 
 def _isos(text: str) -> list[str]:
     found = [value.removeprefix("date:") for one in find_dates(text) for value in one.values]
+    if not found:
+        without_year = find_dates(f"{text} 2000")
+        found = [v.removeprefix("date:2000") for one in without_year for v in one.values]
     slashed = re.fullmatch(r"(\d{1,2})/(\d{1,2})/(\d{4})", text.strip())
     if slashed and found and 1 <= int(slashed[1]) <= 12 and 1 <= int(slashed[2]) <= 12:
         found = [f"{slashed[3]}-{int(slashed[1]):02}-{int(slashed[2]):02}", *found]
@@ -313,6 +330,12 @@ def _date_pattern(year: str, month: int, day: int) -> re.Pattern[str]:
     Each arm begins with a letter or digit, so that the search runs fast.
     """
     name = _MONTHS[month - 1]
+    if not year:
+        return re.compile(
+            rf"0?{month}(?<=[-/]0{month})[-/]0?{day}(?!\d)|0?{month}(?<=\d[-/]{month})[-/]0?{day}(?!\d)"
+            rf"|{name}\.? 0?{day}(?:st|nd|rd|th)?(?![\w])|0?{day}(?<!\d{day})(?:st|nd|rd|th)?"
+            rf"[- ](?:of )?{name}|0?{month}(?<!\d{month})/0?{day}(?!\d)"
+        )
     years = rf"(?:{year}|'?{year[2:]}(?!\d))"
     gap = rf"[-/., {GROUPING}]{{1,3}}"
     days = rf"0?{day}(?<!\d0{day})(?<!\d{day})"

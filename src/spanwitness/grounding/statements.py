@@ -21,18 +21,19 @@ Origin: TypeAlias = Literal["declared", "field", "text"]
 _MAX_CHARS: Final = 65_536
 _MAX_STATEMENTS: Final = 400
 _IDENTIFIER = re.compile(
-    r"(?<![\w@./#-])#?(?:[A-Za-z0-9]+(?:[_\-/.][A-Za-z0-9]+)*)(?![\w@])(?!\.\w)"
+    r"(?<![\w@./#-])#?(?:[A-Za-z0-9]+(?:[_\-.][A-Za-z0-9]+)*)(?![\w@])(?!\.\w)"
 )
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
 _ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?")
 _CAPITAL: Final = r"(?:[A-Z][a-z\u00df-\u00ff]+(?:[-'][A-Z]?[a-z]+)?|[A-Z]\.)"
 _NAME = re.compile(
-    rf"(?<![\w'-]){_CAPITAL}(?:\s(?:(?:of|the|de|van|von|der|la|le|and|&)\s)?"
-    rf"(?:{_CAPITAL}|[A-Z]{{2,5}}\b)){{1,5}}"
+    rf"(?<![\w'-]){_CAPITAL}(?:\s(?:(?:of|the|de|van|von|der|la|le|&)\s)?"
+    rf"(?:{_CAPITAL}|[A-Z]{{2,5}}\b)(?![\w])){{1,5}}"
 )
 _STARTERS: Final = frozenset(
     re.findall(
         r"\S+",
+        "only just both all each any changing original current new use updated no return "
         "the a an this that these those it its if in on at for to from with by as and but or so "
         "we you i your our my their his her he she they is are was were there here when what "
         "which who how why please thank thanks dear hello hi yes no not sure ok okay however also "
@@ -43,10 +44,35 @@ _STARTERS: Final = frozenset(
     )
 )
 _QUOTE_MARKS = re.compile('[\u201c\u201d\u201e\u00ab\u00bb"]')
+_ASKED = re.compile(
+    r"\b(?:confirm(?:ation)?|reply|replies|replying|respond|say|saying|answer|type|write|enter"
+    r"|phrase|either|or)[\s:,*(]{0,6}(?:\w+[\s:,]{1,3}){0,2}\Z",
+    re.IGNORECASE,
+)
+"""Words before what somebody is asked to say: it is no quotation."""
+_DAY = re.compile(
+    r"(?<![\w-])(?:(?:january|february|march|april|may|june|july|august|september|october|november"
+    r"|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?\s\d{1,2}(?:st|nd|rd|th)?"
+    r"|\d{1,2}(?:st|nd|rd|th)?\s(?:of\s)?(?:january|february|march|april|may|june|july|august"
+    r"|september|october|november|december))(?!\w|[.,:]\d)",
+    re.IGNORECASE,
+)
+_NAMED_NUMBER = re.compile(
+    r"\b(?:card|certificate|number|no|nr|id|ids|ending(?:\sin)?|ends\sin|account|order|reservation"
+    r"|ticket|invoice|ref|reference|code|zip|phone|serial|item|case|flight|isbn|pin|sku)[\s:.#*(]{1,4}\Z",
+    re.IGNORECASE,
+)
+"""Words before a row of digits that names something and counts nothing."""
+_LEAST_DIGITS: Final = 4
 _DIGITS = re.compile(r"\d+")
 _HEDGE = re.compile(
     r"\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|more than|less than"
     r"|under|some|circa|ca\.)\s\W?\Z|[~\u2248]\s?\Z",
+    re.IGNORECASE,
+)
+_FALL = re.compile(
+    r"\b(?:fell|fall|falls|falling|decreas\w*|declin\w*|loss\w*|lost|drop\w*|down|lower\w*|less|below"
+    r"|minus|negative|refund\w*|credit\w*|discount\w*|deficit|reduc\w*|shrank|shrunk|cut)\b",
     re.IGNORECASE,
 )
 _CURRENCIES: Final = "$\u20ac\u00a3\u00a5\u20b9"
@@ -70,6 +96,8 @@ class FoundClaim(msgspec.Struct, frozen=True, kw_only=True):
     """Of a number: what it may say, the likeliest first."""
     is_hedged: bool = False
     """Said as a round figure (`about 300`)."""
+    is_fall: bool = False
+    """Said of something that fell, so that its sign may stand in the words."""
     is_small: bool = False
     """A bare small number: it says hardly anything."""
 
@@ -144,7 +172,7 @@ class _Reader:
             return
         for quote in QUOTATION.finditer(self._text):
             group = next(g for g in range(1, len(quote.groups()) + 1) if quote[g])
-            if quote[group].count(" ") >= 2:
+            if quote[group].count(" ") >= 2 and not _ASKED.search(self._text, 0, quote.start()):
                 self._add(*quote.span(group), "quotation", quote=True)
 
     def _whole_words(self) -> None:
@@ -155,6 +183,9 @@ class _Reader:
     def _dates(self) -> None:
         for date in find_dates(self._rest):
             self._add(date.start, date.end, "date")
+        self._cover()
+        for day in _DAY.finditer(self._rest):
+            self._add(*day.span(), "date")
 
     def _references(self) -> None:
         for source in find_sources(self._rest):
@@ -185,6 +216,9 @@ class _Reader:
         while start and rest[start - 1] in _CURRENCIES:
             start -= 1
         plain = best.digits.lstrip("-")
+        if self._is_named(best, start):
+            self._add(start, best.end, "identifier")
+            return
         value: int | float = float(best.digits) if "." in plain else int(best.digits)
         unit = best.unit or self._unit
         self._found.append(
@@ -196,10 +230,22 @@ class _Reader:
                 start=start,
                 numbers=numbers,
                 is_hedged=_HEDGE.search(rest, max(start - 16, 0), start) is not None,
+                is_fall=_FALL.search(rest, max(start - 48, 0), best.end + 24) is not None,
                 is_small=not unit and plain.isdigit() and int(plain[:9]) <= SMALL,
             )
         )
         self._spans.append((start, best.end))
+
+    def _is_named(self, number: Written, start: int) -> bool:
+        """`Gift Card 7504069`: digits that name something."""
+        digits = number.digits
+        if number.unit or len(digits) < _LEAST_DIGITS or not digits.isdigit():
+            return False
+        if self._rest[start : number.end] != digits:
+            return False
+        if len(digits) >= 9:
+            return True
+        return _NAMED_NUMBER.search(self._rest, max(start - 24, 0), start) is not None
 
     def _names(self) -> None:
         for name in _NAME.finditer(self._rest):
@@ -224,6 +270,8 @@ class _Reader:
         line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
         if len(line) < len(text) and line.strip(" *#:|-").rstrip(":") == text[start:end]:
             return  # a heading or a label
+        if line.startswith("#") or set(text[max(start - 2, 0) : start]) == {"*"}:
+            return
         self._add(start, end, "name")
 
 
@@ -240,9 +288,8 @@ def is_identifier(text: str) -> bool:
         return "-" in text and len(groups) >= 2 and len("".join(groups)) >= 6
     if re.fullmatch(r"\d+(?:\.\d+)?[^\W\d_]{1,8}(?:/[^\W\d_]+)?", text):
         return False  # a number with its unit, `3.3V`, or an ordinal
-    if re.fullmatch(r"\d+-[a-z]+|[a-z]+-\d{1,2}|\d+(?:\.\d+)?-[A-Za-z]{1,4}", text):
-        return False  # 30-day, step-2
-    return "/" not in text or text.count("/") > 1 or letters >= 3
+    # 30-day, step-2
+    return not re.fullmatch(r"\d+-[a-z]+|[a-z]+-\d{1,2}|\d+(?:\.\d+)?-[A-Za-z]{1,4}", text)
 
 
 def _is_entity(text: str) -> bool:

@@ -175,7 +175,7 @@ def _simple(word: str) -> list[Unit]:
         unit = _PREFIXED[word[1:]]
         found.append(Unit(unit.dimension, unit.factor * _PREFIXES[word[0]]))
     lower = word.casefold().replace(" ", "")
-    single = lower.removesuffix("s")
+    single = lower.removesuffix("s") if len(lower) > 3 else lower
     for form in dict.fromkeys((lower, single)):
         if form in _PLAIN and not (found and len(word) == 1):
             found.append(_PLAIN[form])
