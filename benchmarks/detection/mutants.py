@@ -18,7 +18,7 @@ from spanwitness.rules.tool_names import effect_of, is_handoff
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["MUTATIONS", "Mutation", "writes_of"]
+__all__ = ["MUTATIONS", "Mutation", "is_written", "writes_of"]
 
 T = TypeVar("T")
 _FAILED: Final = "Error: the service did not answer, nothing was changed"
@@ -45,9 +45,14 @@ class Mutation:
         return (self.make.__doc__ or "").partition("\n")[0]
 
 
+def is_written(name: str) -> bool:
+    """Say whether a tool of this name changes something; a hand-off to a person does not."""
+    return effect_of(name) == "write" and not is_handoff(name)
+
+
 def is_write(call: Call) -> bool:
-    """Say whether a call changes something; a hand-off to a person does not."""
-    return effect_of(call.name) == "write" and not is_handoff(call.name)
+    """Say whether a call changes something."""
+    return is_written(call.name)
 
 
 def is_read(call: Call) -> bool:
