@@ -51,13 +51,15 @@ def candidates(seen: Sequence[Observed]) -> Candidates:
     They are: tools that every run executed, before the submission where there is one; else groups
     of two or three tools of which every run executed one, or any tool at all; tools that every run
     was offered; how often a tool was executed (at most twice what was seen and 3 more; the exact
-    number as the least where it never varied); and which tool always came before which.
+    number as the least where it never varied); which tool always came before which; and arguments
+    whose values may always have stood in what the model was given.
 
     Args:
         seen: Clean runs of one agent, at least one.
     """
     groups: dict[str, tuple[str, ...]] = {}
     found = [*_required(seen, groups), *_offered(seen, groups), *_counts(seen), *_orders(seen)]
+    found += _arguments(seen)
     return Candidates(groups, found)
 
 
@@ -161,6 +163,19 @@ def _orders(seen: Sequence[Observed]) -> Iterator[Candidate]:
                 reason = "clean runs always did it in this order."
                 clause = _clause("out_of_order", first=first, then=then, reason=reason)
                 yield Candidate(clause, _MIN_SUPPORT_IF)
+
+
+def _arguments(seen: Sequence[Observed]) -> Iterator[Candidate]:
+    """Propose every argument that enough units gave; the rule says which were always given."""
+    units: dict[tuple[str, str], set[str]] = {}
+    for one in seen:
+        for pair in one.arguments:
+            units.setdefault(pair, set()).add(one.unit)
+    often = sorted(pair for pair, own in units.items() if len(own) >= _MIN_SUPPORT_IF)
+    for tool, argument in often[:_MAX_TOOLS]:
+        reason = "in clean runs its values always stood in what the model was given."
+        clause = _clause("argument_not_given", tool=tool, argument=argument, reason=reason)
+        yield Candidate(clause, _MIN_SUPPORT_IF)
 
 
 def _clause(rule: str, **keys: object) -> Clause:

@@ -33,6 +33,7 @@ ClauseName: TypeAlias = Literal[
     "out_of_order",
     "count_out_of_range",
     "tool_not_offered",
+    "argument_not_given",
     "below_baseline",
 ]
 
@@ -57,6 +58,7 @@ CLAUSE_KEYS: dict[ClauseName, set[str]] = {
     "out_of_order": {"first", "then", "step", "failed"},
     "count_out_of_range": _COUNTED | {"at_most"},
     "tool_not_offered": {"group", "tool"},
+    "argument_not_given": {"group", "tool", "argument"},
     "below_baseline": {"group", "tool"},
 }
 """Which keys a clause of each rule may have, besides `rule`, `severity` and `reason`."""
@@ -117,6 +119,8 @@ class Clause(Strict):
     """Fewest executions; 1 when a rule needs one and none is given."""
     at_most: Annotated[int, Field(ge=0)] | None = None
     """Most executions."""
+    argument: Name | None = None
+    """`argument_not_given`: the argument whose values must stand in what the model was given."""
     first: Name | None = None
     """`out_of_order`: a tool, a glob or a group that must have been executed before any `then`."""
     then: Name | None = None
@@ -151,6 +155,8 @@ class Clause(Strict):
             raise fail("give 'before' or 'after', not both", key="after")
         if self.rule == "count_out_of_range":
             self._check_range()
+        if self.rule == "argument_not_given" and self.argument is None:
+            raise fail("argument_not_given needs 'argument'")
         return self
 
     def _check_order(self) -> None:
@@ -184,6 +190,8 @@ class Clause(Strict):
         """What the clause is about, as it was written: a group, a tool, or an order."""
         if self.rule == "below_baseline":
             return self.group or self.tool or "baseline"
+        if self.argument is not None:
+            return f"{self.group or self.tool}.{self.argument}"
         return self.group or self.tool or f"{self.first} before {self.then}"
 
 

@@ -11,7 +11,9 @@ from spanwitness.normalize.executions import executions
 from spanwitness.normalize.order import positions
 
 if TYPE_CHECKING:
-    from spanwitness.model import Execution
+    from collections.abc import Iterator, Sequence
+
+    from spanwitness.model import ChatCall, Execution
 
 __all__ = ["Observed", "observe"]
 
@@ -31,6 +33,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     has_submission: bool
     offered: frozenset[str] | None
     """Names that any request offered; `None` = not recorded, or no request at all."""
+    arguments: frozenset[tuple[str, str]]
+    """Tool and argument of every structured call that gave one."""
 
 
 def observe(run: Run, /, *, unit: str) -> Observed:
@@ -53,7 +57,15 @@ def observe(run: Run, /, *, unit: str) -> Observed:
         offered=frozenset(tool.name for offer in known for tool in offer)
         if known and len(known) == len(offers)
         else None,
+        arguments=frozenset(_arguments(replies)),
     )
+
+
+def _arguments(replies: Sequence[ChatCall]) -> Iterator[tuple[str, str]]:
+    for chat in replies:
+        for call in chat.requested or ():
+            if call.source == "structured" and isinstance(call.arguments, dict):
+                yield from ((call.name, str(key)) for key in call.arguments)
 
 
 def _counts(done: Execution) -> bool:

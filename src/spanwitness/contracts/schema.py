@@ -32,6 +32,8 @@ def _per_rule(rule: str) -> dict[str, object]:
         then["not"] = {"required": ["group", "tool"]}
     else:
         then["oneOf"] = [{"required": ["group"]}, {"required": ["tool"]}]
+    if rule == "argument_not_given":
+        then["required"] = ["argument"]
     if rule == "count_out_of_range":
         then["anyOf"] = [{"required": ["at_least"]}, {"required": ["at_most"]}]
     return {"if": {"properties": {"rule": {"const": rule}}, "required": ["rule"]}, "then": then}

@@ -59,6 +59,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
         "empty_output", "finish_reason_contradiction", "tool_bypass",
     })),
     ("finish_reason_contradiction", frozenset({"empty_output"})),
+    ("argument_ungrounded", frozenset({"argument_not_given"})),
     ("unknown_tool", frozenset({"argument_not_in_schema", "call_not_executed", "tool_failed"})),
     ("argument_invalid", frozenset({"tool_failed"})),
     ("call_not_executed", frozenset(_NO_USE | {
@@ -96,7 +97,8 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
 
 _SAME_SPAN = frozenset(
     {
-        "argument_not_in_schema", "content_part_lost", "detected_unrecovered", "empty_output",
+        "argument_not_given", "argument_not_in_schema", "content_part_lost",
+        "detected_unrecovered", "empty_output",
         "finish_reason_contradiction", "format_false_assurance", "repeated_call", "result_altered",
         "schema_not_enforced", "tool_choice_ignored", "truncated_output", "unknown_tool",
         "verdict_missing",
