@@ -12,6 +12,7 @@ from spanwitness.cli.doctor import doctor
 from spanwitness.cli.learn import learn
 from spanwitness.cli.measure import measure
 from spanwitness.cli.packs import packs
+from spanwitness.cli.serve import serve
 from spanwitness.errors import SpanwitnessError
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.command()(check)
 app.command()(doctor)
 app.command()(learn)
 app.command()(packs)
+app.command()(serve)
 app.add_typer(measure)
 
 

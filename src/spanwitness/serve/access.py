@@ -7,6 +7,8 @@ import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
+
 from spanwitness.review.web.identity import Identity, Refusal, by_local, by_proxy, by_token
 from spanwitness.review.web.settings import LOOPBACK_NAMES
 from spanwitness.review.web.shown_text import one_line
@@ -41,7 +43,7 @@ class Access:
         self._tokens = tokens
         self._hosts = LOOPBACK_NAMES | {name.lower() for name in settings.allowed_hosts}
 
-    def identify(self, request: Request) -> Identity:
+    async def identify(self, request: Request) -> Identity:
         """Return who is asking.
 
         Raises:
@@ -52,16 +54,18 @@ class Access:
         if self._settings.mode == "proxy":
             return by_proxy(self._settings, request.headers, client)
         if self._settings.mode == "tokens":
-            return self._by_header(request.headers.get("authorization"))
+            # The only way that asks the database; the others are done in no time.
+            given = request.headers.get("authorization")
+            return await run_in_threadpool(self._by_header, given)
         return by_local(self._settings, request.headers, client)
 
-    def require(self, request: Request, role: Role) -> Identity:
+    async def require(self, request: Request, role: Role) -> Identity:
         """Return who is asking, if they have the rights of a role.
 
         Raises:
             Refusal: As of `identify`, or they have not (403).
         """
-        identity = self.identify(request)
+        identity = await self.identify(request)
         if not identity.may(role):
             raise Refusal(403, f"this needs the role {role}", actor=identity.name)
         return identity

@@ -118,7 +118,7 @@ class Api:
 
     def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            identity = await run_in_threadpool(self._access.require, request, operation.role)
+            identity = await self._access.require(request, operation.role)
             raw = await _read(request) if operation.takes is not None else b""
             return await run_in_threadpool(self._answer, operation, request, identity, raw)
 

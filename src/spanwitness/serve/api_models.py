@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime  # noqa: TC003  pydantic reads the annotations
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from spanwitness.model.verdict import Fault, ReasoningKind, Severity  # noqa: TC001
 from spanwitness.review.store.values import State, VerdictWord  # noqa: TC001
@@ -32,8 +32,18 @@ __all__ = [
 ]
 
 Short: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
-TraceId: TypeAlias = Annotated[str, Field(pattern=r"^(?!0{32})[0-9a-f]{32}$")]
-SpanId: TypeAlias = Annotated[str, Field(pattern=r"^(?!0{16})[0-9a-f]{16}$")]
+
+
+def _not_all_zeros(text: str) -> str:
+    if not text.strip("0"):
+        raise ValueError("an id of nothing but zeros stands for no id")
+    return text
+
+
+TraceId: TypeAlias = Annotated[
+    str, Field(pattern=r"^[0-9a-f]{32}$"), AfterValidator(_not_all_zeros)
+]
+SpanId: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$"), AfterValidator(_not_all_zeros)]
 RuleId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,99}$")]
 Lease: TypeAlias = Annotated[float, Field(ge=1, le=86_400, description="Seconds.")]
 

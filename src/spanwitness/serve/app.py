@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from spanwitness.review.outbound.deliverer import Deliverer
+    from spanwitness.review.web.settings import Role
     from spanwitness.serve.access import Access, RefusalLog
     from spanwitness.serve.service import Service
 
-__all__ = ["create_app"]
+__all__ = ["create_app", "guarded"]
 
 
 def create_app(
@@ -51,7 +52,7 @@ def create_app(
     """
     receive = traces_endpoint(service.intake)
     own: list[BaseRoute] = [
-        Route("/v1/traces", _guarded(receive, access), methods=["POST"]),
+        Route("/v1/traces", guarded(receive, access, "reviewer"), methods=["POST"]),
         Route("/healthz", _health(service), methods=["GET"]),
         *routes,
     ]
@@ -76,15 +77,17 @@ def create_app(
     )
 
 
-def _guarded(
-    endpoint: Callable[[Request], Awaitable[Response]], access: Access | None
+def guarded(
+    endpoint: Callable[[Request], Awaitable[Response]], access: Access | None, role: Role
 ) -> Callable[[Request], Awaitable[Response]]:
-    async def guarded(request: Request) -> Response:
+    """Return an endpoint for those only who have a role; `None` = for everybody."""
+
+    async def checked(request: Request) -> Response:
         if access is not None:
-            await run_in_threadpool(access.require, request, "reviewer")
+            await access.require(request, role)
         return await endpoint(request)
 
-    return guarded
+    return checked
 
 
 def _refusing(
