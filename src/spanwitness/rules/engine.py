@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from spanwitness.contracts.model import Clause, Contract
     from spanwitness.model import LedgerRow, Run
+    from spanwitness.model.grounding import AssessedClaim
     from spanwitness.model.verdict import VerdictWord
 
 __all__ = ["Evaluation", "evaluate", "judge_clauses"]
@@ -53,6 +54,11 @@ class Evaluation:
     def ledger(self) -> tuple[LedgerRow, ...]:
         """The dispatch ledger, built when it is first asked for."""
         return self._facts.ledger
+
+    @property
+    def claims(self) -> tuple[AssessedClaim, ...]:
+        """The claims of the answer, each with what it rests on; worked out when first asked for."""
+        return self._facts.claims
 
     @property
     def findings(self) -> tuple[Verdict, ...]:
