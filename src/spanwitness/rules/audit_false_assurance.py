@@ -42,7 +42,7 @@ def audit_false_assurance(facts: Facts) -> Outcome:
             span_ids=_spans(facts, false)[:10],
             evidence={"steps": names[:20], "n_false": len(false), "n_audits": len(audits)},
         )
-    return facts.nothing_found
+    return _by_receipts(facts, audits)
 
 
 def _spans(facts: Facts, false: list[Step]) -> tuple[str, ...]:
@@ -91,4 +91,21 @@ def _is_taken_back(step: Step, audits: list[Step], facts: Facts) -> bool:
         other.escalation_outcome in ("recovered", "deferred")
         and (other.case_id, other.condition) == case
         for other in facts.run.steps
+    )
+
+
+def _by_receipts(facts: Facts, audits: list[Step]) -> Outcome:
+    passed = [s for s in audits if s.verdict is True and not _is_taken_back(s, audits, facts)]
+    if not passed:
+        return facts.nothing_found
+    from spanwitness.rules.unsupported import unsupported_claims
+
+    found = unsupported_claims(facts)
+    if not found.is_violated:
+        return facts.nothing_found
+    step = passed[-1]
+    return violated(
+        f"{step.name} passed the answer, and {found.told} of it.",
+        span_ids=(step.span_id, *found.span_ids),
+        evidence={"steps": [step.name], "n_unsupported": len(found.claims)},
     )

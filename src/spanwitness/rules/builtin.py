@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spanwitness.rules.answer_changed_after_submit import answer_changed_after_submit
 from spanwitness.rules.answer_corrupted import answer_corrupted
 from spanwitness.rules.argument_invalid import argument_invalid
+from spanwitness.rules.argument_not_given import argument_not_given
 from spanwitness.rules.argument_not_in_schema import argument_not_in_schema
 from spanwitness.rules.argument_ungrounded import argument_ungrounded
 from spanwitness.rules.audit_false_assurance import audit_false_assurance
@@ -14,6 +15,7 @@ from spanwitness.rules.below_baseline import below_baseline
 from spanwitness.rules.call_in_text import call_in_text
 from spanwitness.rules.call_not_executed import call_not_executed
 from spanwitness.rules.cap_reached import cap_reached
+from spanwitness.rules.condition_omitted import condition_omitted
 from spanwitness.rules.content_part_lost import content_part_lost
 from spanwitness.rules.count_out_of_range import count_out_of_range
 from spanwitness.rules.detected_unrecovered import detected_unrecovered
@@ -32,6 +34,7 @@ from spanwitness.rules.out_of_order import out_of_order
 from spanwitness.rules.output_constraint_bypass import output_constraint_bypass
 from spanwitness.rules.phase_violation import phase_violation
 from spanwitness.rules.prompt_truncated import prompt_truncated
+from spanwitness.rules.quote_not_located import quote_not_located
 from spanwitness.rules.reasoning_not_replayed import reasoning_not_replayed
 from spanwitness.rules.repeated_call import repeated_call
 from spanwitness.rules.required_tool_missing import required_tool_missing
@@ -56,8 +59,10 @@ from spanwitness.rules.trace_incomplete import trace_incomplete
 from spanwitness.rules.truncated_output import truncated_output
 from spanwitness.rules.unknown_tool import unknown_tool
 from spanwitness.rules.unperformed_action import unperformed_action
+from spanwitness.rules.value_ungrounded import value_ungrounded
 from spanwitness.rules.verdict_missing import verdict_missing
 from spanwitness.rules.verification_skipped import verification_skipped
+from spanwitness.rules.wrong_source import wrong_source
 
 if TYPE_CHECKING:
     from spanwitness.rules.rule import ClauseRule, Rule
@@ -72,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     call_in_text,
     call_not_executed,
     cap_reached,
+    condition_omitted,
     content_part_lost,
     detected_unrecovered,
     discovery_failed,
@@ -86,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     output_constraint_bypass,
     phase_violation,
     prompt_truncated,
+    quote_not_located,
     reasoning_not_replayed,
     repeated_call,
     restriction_dropped,
@@ -108,13 +115,16 @@ RULES: tuple[Rule, ...] = (
     truncated_output,
     unknown_tool,
     unperformed_action,
+    value_ungrounded,
     verdict_missing,
+    wrong_source,
 )
 """Rules over a whole run."""
 
 CLAUSE_RULES: dict[str, ClauseRule] = {
     rule.id: rule
     for rule in (
+        argument_not_given,
         below_baseline,
         count_out_of_range,
         forbidden_tool,

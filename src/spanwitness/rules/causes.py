@@ -16,7 +16,9 @@ from spanwitness.model.verdict import SEVERITIES, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_GROUNDING = frozenset({"value_ungrounded", "quote_not_located", "wrong_source"})
+_GROUNDING = frozenset(
+    {"value_ungrounded", "quote_not_located", "wrong_source", "condition_omitted"}
+)
 _CLAUSES_OF_USE = frozenset(
     {"navigation_bypassed", "required_tool_missing", "verification_skipped", "below_baseline"}
 )
@@ -85,6 +87,11 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
         "empty_result_answered", "tool_failed", "unperformed_action", "verification_skipped",
     }) | _GROUNDING),
     ("empty_result_answered", _GROUNDING),
+    ("wrong_source", frozenset({
+        "argument_ungrounded", "condition_omitted", "quote_not_located", "value_ungrounded",
+    })),
+    ("value_ungrounded", frozenset({"audit_false_assurance"})),
+    ("quote_not_located", frozenset({"audit_false_assurance"})),
     ("sequence_incomplete", frozenset({"format_false_assurance"})),
     ("audit_false_assurance", frozenset({"detected_unrecovered", "format_false_assurance"})),
     ("detected_unrecovered", frozenset({"format_false_assurance"})),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from spanwitness.contracts.model import Contract
     from spanwitness.model import (
+        AssessedClaim,
         ChatCall,
         Delivery,
         Execution,
@@ -341,6 +342,13 @@ class Facts:
     def answer_text(self) -> str | None:
         """The answer: what was submitted, else given back, else the last reply's text."""
         return _answer_text(self)
+
+    @fact
+    def claims(self) -> tuple[AssessedClaim, ...]:
+        """The claims of the answer, each with what it rests on."""
+        from spanwitness.grounding import assess
+
+        return assess(self.run, answer=self.answer_text, executions=self.executions)
 
     @fact
     def stands_as_success(self) -> bool:
