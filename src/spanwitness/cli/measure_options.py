@@ -11,7 +11,7 @@ import typer
 __all__ = [
     "Each", "Features", "Form", "Format", "Group", "Input", "Inputs", "Level", "Operation",
     "Outcomes", "Part", "Pool", "Repeated", "RepeatedWord", "Resamples", "Rule", "Seed", "Stack",
-    "StepName", "Unequal", "UnequalWord",
+    "StepName", "Unequal", "UnequalWord", "chosen",
 ]  # fmt: skip
 
 
@@ -79,3 +79,12 @@ Repeated = Annotated[
     RepeatedWord, typer.Option(help="With traces: a step that ran more than once in a run.")
 ]
 Unequal = Annotated[UnequalWord, typer.Option(help="Items with unequal numbers of runs.")]
+
+
+def chosen(**options: str | None) -> dict[str, str]:
+    """Return the options that were given.
+
+    Args:
+        options: Values by column; `None` = not given.
+    """
+    return {name: value for name, value in options.items() if value is not None}

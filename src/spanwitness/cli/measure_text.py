@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from spanwitness.cli.measure_cells import ends_text, grid, rate_text, share_text
+from spanwitness.cli.measure_text_steps import (
+    print_comparison,
+    print_composition,
+    print_selection,
+)
 from spanwitness.cli.terminal import visible
 from spanwitness.measure.audits import Audits
+from spanwitness.measure.comparison import ComparisonResult
+from spanwitness.measure.composition import CompositionResult
 from spanwitness.measure.evidence import EvidenceResult
 from spanwitness.measure.paired import PairedResult
 from spanwitness.measure.provenance import ProvenanceResult
+from spanwitness.measure.selection import SelectionResult
 from spanwitness.measure.stability import StabilityResult
 from spanwitness.measure.totals import TotalsResult
 from spanwitness.measure.verdicts import VerdictsResult
@@ -23,8 +30,6 @@ if TYPE_CHECKING:
 
     from spanwitness.measure import MeasureResult, StepAudit
     from spanwitness.measure.audits import StepAccounting
-    from spanwitness.stats.counts import Rate
-    from spanwitness.stats.intervals import Interval
     from spanwitness.stats.stability import Contrast, UnstablePairs
 
 _DECISION_STYLE = {"apply": "bold green", "suppress": "bold red", "insufficient": "yellow"}
@@ -46,19 +51,18 @@ def print_text(result: MeasureResult) -> None:
         _paired(console, result)
     elif isinstance(result, VerdictsResult):
         _verdicts(console, result)
+    elif isinstance(result, ComparisonResult):
+        print_comparison(console, result)
+    elif isinstance(result, SelectionResult):
+        print_selection(console, result)
+    elif isinstance(result, CompositionResult):
+        print_composition(console, result)
     elif isinstance(result, EvidenceResult):
         _evidence(console, result)
     elif isinstance(result, StabilityResult):
         _stability(console, result)
     elif isinstance(result, ProvenanceResult):
         _provenance(console, result)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def _audits(console: Console, result: Audits[Any]) -> None:
@@ -95,7 +99,7 @@ def _accounting(console: Console, accounting: StepAccounting) -> None:
 
 def _totals(console: Console, result: TotalsResult) -> None:
     found = result.bounds
-    table = _table("", "at least", "at most")
+    table = grid("", "at least", "at most")
     table.add_row("corrected", str(found.n_corrected_low), str(found.n_corrected_high))
     table.add_row("corrupted", str(found.n_corrupted_low), str(found.n_corrupted_high))
     console.print(table)
@@ -108,15 +112,15 @@ def _totals(console: Console, result: TotalsResult) -> None:
 def _verdicts(console: Console, result: VerdictsResult) -> None:
     audits = [("all", result.overall)]
     audits += [(visible(name, limit=40), audit) for name, audit in result.groups.items()]
-    table = _table(visible(result.group_column or "", limit=40), "verdicts", "accepted",
+    table = grid(visible(result.group_column or "", limit=40), "verdicts", "accepted",
                    "false positive", "false negative")  # fmt: skip
     for name, audit in audits:
         table.add_row(
             Text(name),
             str(audit.counts.n_items),
-            _rate(audit.acceptance),
-            _rate(audit.false_positive),
-            _rate(audit.false_negative),
+            rate_text(audit.acceptance),
+            rate_text(audit.false_positive),
+            rate_text(audit.false_negative),
         )
     console.print(table)
     console.print(
@@ -130,20 +134,20 @@ def _verdicts(console: Console, result: VerdictsResult) -> None:
 def _paired(console: Console, result: PairedResult) -> None:
     audits = [("all", result.overall)]
     audits += [(visible(name, limit=40), audit) for name, audit in result.groups.items()]
-    table = _table(visible(result.group_column or "", limit=40), "pairs", "before", "after",
+    table = grid(visible(result.group_column or "", limit=40), "pairs", "before", "after",
                    "corrected", "corrupted", "break-even", "decision")  # fmt: skip
     for name, audit in audits:
         counts = audit.counts
         table.add_row(
             Text(name),
             str(counts.n_pairs),
-            _share(counts.p_before),
-            _share(counts.p_after),
-            _rate(audit.correction),
-            _rate(audit.corruption),
+            share_text(counts.p_before),
+            share_text(counts.p_after),
+            rate_text(audit.correction),
+            rate_text(audit.corruption),
             _break_even(audit),
             Text(audit.decision.word, style=_DECISION_STYLE[audit.decision.word])
-            + Text(f" P={_share(audit.decision.probability)}", style="dim"),
+            + Text(f" P={share_text(audit.decision.probability)}", style="dim"),
         )
     console.print(table)
     is_repeated = result.overall.n_items < result.overall.counts.n_pairs
@@ -165,29 +169,29 @@ def _break_even(audit: StepAudit) -> str:
 
 
 def _evidence(console: Console, result: EvidenceResult) -> None:
-    table = _table("condition", "stage", "n", "parsed", "success", "false assurance", "detected")
+    table = grid("condition", "stage", "n", "parsed", "success", "false assurance", "detected")
     for cell in result.cells:
         table.add_row(
             visible(cell.condition, limit=40),
             visible(cell.stage, limit=40),
             str(cell.n),
-            _rate(cell.parser_validity, raw=True),
-            _rate(cell.stage_success, raw=True),
-            _rate(cell.audit_false_assurance, raw=True),
-            _rate(cell.detection, raw=True),
+            rate_text(cell.parser_validity, raw=True),
+            rate_text(cell.stage_success, raw=True),
+            rate_text(cell.audit_false_assurance, raw=True),
+            rate_text(cell.detection, raw=True),
         )
     console.print(table)
-    changes = _table("condition", "stage", f"change from {visible(result.baseline)}", "n", "mean")
+    changes = grid("condition", "stage", f"change from {visible(result.baseline)}", "n", "mean")
     for change in result.changes:
         changes.add_row(
             visible(change.condition, limit=40),
             visible(change.stage, limit=40),
             change.measure,
             str(change.n),
-            f"{change.mean_change:+.3f} {_ends(change.interval)}",
+            f"{change.mean_change:+.3f} {ends_text(change.interval)}",
         )
     console.print(changes)
-    families = _table(
+    families = grid(
         "condition", *(key for key in result.parts["families"][0] if key != "condition")
     )
     for row in result.parts["families"]:
@@ -208,7 +212,7 @@ def _evidence(console: Console, result: EvidenceResult) -> None:
 
 
 def _stability(console: Console, result: StabilityResult) -> None:
-    table = _table("configuration", "items", "runs", "unstable", "wobble", "dispersion",
+    table = grid("configuration", "items", "runs", "unstable", "wobble", "dispersion",
                    "accuracy", "unparsed")  # fmt: skip
     for each in result.configurations:
         found = each.stability
@@ -217,7 +221,7 @@ def _stability(console: Console, result: StabilityResult) -> None:
             str(found.n_items),
             str(found.n_runs),
             str(found.n_unstable),
-            f"{found.wobble:.3f} {_ends(found.interval)}",
+            f"{found.wobble:.3f} {ends_text(found.interval)}",
             f"{found.dispersion:.3f}",
             "no label" if found.accuracy is None else f"{found.accuracy:.3f}",
             str(found.n_unparsed),
@@ -233,7 +237,7 @@ def _stability(console: Console, result: StabilityResult) -> None:
 
 
 def _provenance(console: Console, result: ProvenanceResult) -> None:
-    table = _table("provenance", "records", "share", "by quote", "by label")
+    table = grid("provenance", "records", "share", "by quote", "by label")
     for row in result.parts["classes"]:
         low, high = row["ci_low"], row["ci_high"]
         share = f"{row['share']:.3f} [{low:.3f}, {high:.3f}]"
@@ -250,34 +254,19 @@ def _provenance(console: Console, result: ProvenanceResult) -> None:
 def _contrast(console: Console, found: Contrast | None, *, what: str) -> None:
     if found is None:
         return
-    table = _table("", "items", what)
+    table = grid("", "items", what)
     groups: Sequence[tuple[str, UnstablePairs]] = [
         ("flagged", found.flagged),
         ("clean", found.clean),
     ]
     for name, group in groups:
         wobble = "no items" if group.wobble is None else f"{group.wobble:.3f}"
-        table.add_row(name, str(group.n_items), Text(f"{wobble} {_ends(group.interval)}"))
+        table.add_row(name, str(group.n_items), Text(f"{wobble} {ends_text(group.interval)}"))
     console.print(table)
     if found.difference is not None:
         console.print(
             Text(
-                f"difference {found.difference:+.3f}, over items {_ends(found.item_bootstrap)}, "
-                f"Newcombe over pairs {_ends(found.newcombe)}"
+                f"difference {found.difference:+.3f}, over items {ends_text(found.item_bootstrap)},"
+                f" Newcombe over pairs {ends_text(found.newcombe)}"
             )
         )
-
-
-def _rate(found: Rate, *, raw: bool = False) -> Text:
-    value = found.raw if raw else found.jeffreys
-    if value is None:
-        return Text("not at risk", style="dim")
-    return Text(f"{value:.3f} {_ends(found.interval)} {found.k}/{found.n}")
-
-
-def _ends(interval: Interval | None) -> str:
-    return "[no interval]" if interval is None else f"[{interval.low:.3f}, {interval.high:.3f}]"
-
-
-def _share(value: float | None) -> str:
-    return "?" if value is None else f"{value:.3f}"

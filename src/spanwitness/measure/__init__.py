@@ -7,6 +7,8 @@ imputed.
 """
 
 from spanwitness.measure.audits import Audit, Audits, StepAccounting, audit_each
+from spanwitness.measure.comparison import ComparisonResult, measure_comparison
+from spanwitness.measure.composition import CompositionResult, measure_composition
 from spanwitness.measure.evidence import EvidenceResult, measure_evidence
 from spanwitness.measure.outcomes import Outcomes
 from spanwitness.measure.paired import PairedResult, StepAudit, measure_paired
@@ -19,16 +21,24 @@ from spanwitness.measure.provenance import (
     rewindow,
 )
 from spanwitness.measure.result import MeasureResult
+from spanwitness.measure.selection import SelectionResult, measure_selection
 from spanwitness.measure.stability import ConfigurationResult, StabilityResult, measure_stability
 from spanwitness.measure.table import Table, TableError, read_table
 from spanwitness.measure.totals import TotalsResult, measure_totals
-from spanwitness.measure.traced_pairs import MissingStep, TracedTable, pairs_of, verdicts_of
+from spanwitness.measure.traced_answers import answers_of, windows_of
+from spanwitness.measure.traced_choices import choices_of
+from spanwitness.measure.traced_pairs import pairs_of, verdicts_of
+from spanwitness.measure.traced_sequences import sequences_of
+from spanwitness.measure.traced_stages import stages_of
+from spanwitness.measure.traced_table import MissingStep, TracedTable
 from spanwitness.measure.traces import Features, TracedRun, TracedStep, TraceLog, collect
 from spanwitness.measure.verdicts import VerdictAudit, VerdictsResult, measure_verdicts
 
 __all__ = [
     "Audit",
     "Audits",
+    "ComparisonResult",
+    "CompositionResult",
     "ConfigurationResult",
     "EvidenceResult",
     "Features",
@@ -39,6 +49,7 @@ __all__ = [
     "Provenance",
     "ProvenanceResult",
     "RecordProvenance",
+    "SelectionResult",
     "StabilityResult",
     "StepAccounting",
     "StepAudit",
@@ -51,11 +62,16 @@ __all__ = [
     "TracedTable",
     "VerdictAudit",
     "VerdictsResult",
+    "answers_of",
     "audit_each",
+    "choices_of",
     "collect",
+    "measure_comparison",
+    "measure_composition",
     "measure_evidence",
     "measure_paired",
     "measure_provenance",
+    "measure_selection",
     "measure_stability",
     "measure_totals",
     "measure_verdicts",
@@ -63,5 +79,8 @@ __all__ = [
     "provenance_of",
     "read_table",
     "rewindow",
+    "sequences_of",
+    "stages_of",
     "verdicts_of",
+    "windows_of",
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from spanwitness.measure.item_rows import SEPARATE
 from spanwitness.measure.result import choose_part, frame_of
-from spanwitness.measure.traced_pairs import MissingStep, TracedTable
+from spanwitness.measure.traced_table import MissingStep, TracedTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

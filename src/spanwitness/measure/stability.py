@@ -165,7 +165,8 @@ def measure_stability(
 
     Columns: `configuration`, `item_id`, `run`, `answer` (empty: none was parsed, which counts as
     an answer of its own kind and is told), optionally `label` and `flagged` (0 or 1), both the
-    same in every row of an item.
+    same in every row of an item, and `success` (0 or 1) of the run. Accuracy is the share of
+    successes where that is told, else of answers that equal the label.
 
     Args:
         table: A table, its path, or rows.
@@ -185,13 +186,14 @@ def measure_stability(
     source.require("configuration", "item_id", "run", "answer")
     read = _Runs(source)
     answers = read.equal(unequal=unequal, seed=seed)
+    successes = read.successes_of(answers, seed=seed)
     stabilities = {
         name: {item: item_stability(runs) for item, runs in items.items()}
         for name, items in answers.items()
     }
     return StabilityResult(
         configurations=tuple(
-            _configuration(read, name, items, level=level, seed=seed)
+            _configuration(read, name, items, successes.get(name, {}), level=level, seed=seed)
             for name, items in answers.items()
         ),
         contrast=_contrast(read, stabilities, level=level, n_resamples=n_resamples, seed=seed)
@@ -217,6 +219,8 @@ class _Runs:
         self._labelled: set[str] = set()
         self.has_flags = "flagged" in table.columns
         self.answers: dict[str, _Answers] = {}
+        self._successes: dict[str, _Answers] = {}
+        has_success = "success" in table.columns
         self._last_row: dict[tuple[str, str], Row] = {}
         has_labels = "label" in table.columns
         seen: dict[tuple[str, str, str], str] = {}
@@ -231,6 +235,9 @@ class _Runs:
             self._last_row[name, item] = row
             runs = self.answers.setdefault(name, {}).setdefault(item, [])
             runs.append(row.optional_text("answer"))
+            if has_success:
+                bits = self._successes.setdefault(name, {}).setdefault(item, [])
+                bits.append(str(int(row.bit("success"))))
             if has_labels:
                 self._take_label(row, item)
             if self.has_flags:
@@ -268,35 +275,70 @@ class _Runs:
                 f"item {item!r} of {name!r} has {few} runs where others have up to {many}: wobble "
                 "depends on the number of runs; complete them, or rarefy to the smallest number"
             )
-        rarefied = equal_runs(
-            {
-                json.dumps([name, item]): runs
-                for name, items in self.answers.items()
-                for item, runs in items.items()
-            },
-            unequal="rarefy",
-            seed=seed,
-        )
+        return _rarefied(self.answers, seed)
+
+    def successes_of(
+        self, answers: Mapping[str, _Answers], *, seed: int
+    ) -> dict[str, dict[str, list[float]]]:
+        """Return the success of each run by configuration and item; items without any are absent.
+
+        Args:
+            answers: The answers with one number of runs throughout, of which labels tell.
+            seed: As of `equal`: of success bits the same runs are drawn.
+        """
+        if self._successes:
+            return {
+                name: {item: [float(bit == "1") for bit in bits] for item, bits in items.items()}
+                for name, items in _rarefied(self._successes, seed).items()
+            }
         return {
-            name: {item: rarefied[json.dumps([name, item])] for item in items}
-            for name, items in self.answers.items()
+            name: {
+                item: [float(answer == self.labels[item]) for answer in runs]
+                for item, runs in items.items()
+                if item in self.labels
+            }
+            for name, items in answers.items()
         }
 
 
-def _configuration(
-    read: _Runs, name: str, items: _Answers, *, level: float, seed: int
-) -> ConfigurationResult:
-    found = configuration_stability(items, labels=read.labels, level=level)
-    n_before = sum(map(len, read.answers[name].values()))
-    successes = {
-        item: [float(answer == read.labels[item]) for answer in runs]
-        for item, runs in items.items()
-        if item in read.labels
+def _rarefied(runs: Mapping[str, _Answers], seed: int) -> dict[str, _Answers]:
+    """Draw as many runs of each item as the item with the fewest has; which, the key decides."""
+    drawn = equal_runs(
+        {
+            json.dumps([name, item]): values
+            for name, items in runs.items()
+            for item, values in items.items()
+        },
+        unequal="rarefy",
+        seed=seed,
+    )
+    return {
+        name: {item: drawn[json.dumps([name, item])] for item in items}
+        for name, items in runs.items()
     }
+
+
+def _configuration(
+    read: _Runs,
+    name: str,
+    items: _Answers,
+    successes: Mapping[str, list[float]],
+    *,
+    level: float,
+    seed: int,
+) -> ConfigurationResult:
+    found = configuration_stability(items, level=level)
+    n_before = sum(map(len, read.answers[name].values()))
+    n_scored = sum(map(len, successes.values()))
     can_split = len(successes) >= 3 and found.n_runs >= 2
     return ConfigurationResult(
         configuration=name,
-        stability=replace(found, n_runs_dropped=n_before - found.n_items * found.n_runs),
+        stability=replace(
+            found,
+            n_runs_dropped=n_before - found.n_items * found.n_runs,
+            n_labelled=len(successes),
+            accuracy=sum(map(sum, successes.values())) / n_scored if n_scored else None,
+        ),
         band=success_band(sum(bits) / len(bits) for bits in successes.values())
         if successes
         else None,

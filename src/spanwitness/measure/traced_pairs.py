@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from spanwitness.measure.table import Table
+from spanwitness.measure.traced_checkpoints import checkpoint_pairs
+from spanwitness.measure.traced_table import (
+    OUTCOMES,
+    MissingStep,
+    Repeated,
+    TracedTable,
+    group_value,
+)
 from spanwitness.measure.traces import Features
 from spanwitness.model.steps import JUDGING_KINDS, StepIdentity, StepPair, identity_of, pair_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spanwitness.measure.traces import TracedRun, TracedStep, TraceLog
+    from spanwitness.measure.traces import TracedStep, TraceLog
 
-__all__ = ["MissingStep", "Repeated", "TracedTable", "pairs_of", "verdicts_of"]
-
-Repeated: TypeAlias = Literal["refuse", "first", "last", "each"]
-"""What becomes of a step that was scored more than once in a run."""
-
-OUTCOMES: Final = "outcomes"
-"""The success rule of pairs whose bits arrived after the run."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MissingStep:
-    """An execution that should have given a row and did not. Nothing is put in its place."""
-
-    run_id: str
-    item_id: str
-    step: str
-    span_id: str | None
-    """`None` where no span of the step was seen."""
-    reason: str
-
-    def to_row(self) -> dict[str, object]:
-        """Return it as a row."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TracedTable:
-    """Rows from traces, and what is not among them."""
-
-    table: Table
-    missing: tuple[MissingStep, ...]
-    n_retried: int
-    """Executions that failed and were tried again in their run with success: no rows, no gaps."""
-    notes: tuple[str, ...]
-    """What a reader of the figures must know."""
+__all__ = ["pairs_of", "verdicts_of"]
 
 
 class _Scored(NamedTuple):
@@ -92,7 +65,7 @@ def pairs_of(
     if (before is None) != (after is None):
         raise log.refuse("checkpoints come in two, before and after the step")
     if before is not None and after is not None:
-        return _checkpoint_pairs(log, before, after, group=group, features=features)
+        return checkpoint_pairs(log, before, after, group=group, features=features)
     names = _scored_names(log)
     scored: list[_Scored] = []
     failed: list[tuple[TracedStep, str]] = []
@@ -339,7 +312,7 @@ def _table(
             **msgspec.structs.asdict(each.identity),
         }
         if group is not None:
-            row[group] = _group(log, each.traced, each.traced.label, group, features)
+            row[group] = group_value(log, each.traced, each.traced.label, group, features)
         rows.append(row)
     columns = ("item_id", "run_id", *bits, *StepIdentity.__struct_fields__)
     return Table(
@@ -347,68 +320,4 @@ def _table(
         columns=columns if group is None else (*columns, group),
         rows=rows,
         labels=[each.traced.label for each in kept],
-    )
-
-
-def _group(
-    log: TraceLog, traced: TracedStep | TracedRun, label: str, group: str, features: Features
-) -> str:
-    found = features.group(traced, group)
-    if found is None:
-        raise log.refuse(
-            f"nothing says what {group!r} is here: no feature of the item, no fact or tag of step"
-            " and run, no attribute of that name",
-            label,
-        )
-    return found
-
-
-def _checkpoint_pairs(
-    log: TraceLog, before: str, after: str, *, group: str | None, features: Features
-) -> TracedTable:
-    """Rows are runs: the outermost ones, and inner ones that name an item of their own."""
-    step = f"{before} -> {after}"
-    rows: list[dict[str, object]] = []
-    labels: list[str] = []
-    missing: list[MissingStep] = []
-    for run in log.runs:
-        if len(run.run_ids) > 1 and run.run.item_id is None:
-            continue
-        bits = (log.outcome(run, before), log.outcome(run, after))
-        gaps = [name for name, bit in zip((before, after), bits, strict=True) if bit is None]
-        label = f"run {run.run.run_id}"
-        if gaps:
-            missing.append(
-                MissingStep(
-                    run_id=run.run.run_id, item_id=run.item_id, step=step, span_id=None,
-                    reason="no_outcome:" + "+".join(gaps),
-                )
-            )  # fmt: skip
-            continue
-        identity = StepIdentity(step=step, rule=OUTCOMES, stack=run.run.stack)
-        row: dict[str, object] = {"item_id": run.item_id, "run_id": run.run.run_id,
-                                  "before": bits[0], "after": bits[1],
-                                  **msgspec.structs.asdict(identity)}  # fmt: skip
-        if group is not None:
-            row[group] = _group(log, run, label, group, features)
-        rows.append(row)
-        labels.append(label)
-    if not rows:
-        there = ", ".join(map(repr, log.outcomes.checkpoints)) or "none"
-        raise log.refuse(
-            f"no run has outcomes at {before!r} and {after!r}; there are outcomes at {there}"
-        )
-    columns = ("item_id", "run_id", "before", "after", *StepIdentity.__struct_fields__)
-    return TracedTable(
-        table=Table(
-            source=log.source,
-            columns=columns if group is None else (*columns, group),
-            rows=rows,
-            labels=labels,
-        ),
-        missing=tuple(missing),
-        n_retried=0,
-        notes=(f"{log.n_without_item} runs name no item_id: each counts as an item of its own",)
-        if log.n_without_item
-        else (),
     )

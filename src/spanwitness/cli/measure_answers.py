@@ -1,0 +1,131 @@
+"""`spanwitness measure evidence`, `stability` and `provenance`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003  typer evaluates the annotations
+from typing import Annotated
+
+import typer
+
+from spanwitness.cli import measure_options as opt  # noqa: TC001  typer evaluates them
+from spanwitness.cli.measure_options import Format
+from spanwitness.cli.measure_output import end, print_result
+
+__all__ = ["evidence", "provenance", "stability"]
+
+
+class _RunsWord(StrEnum):
+    refuse = "refuse"
+    rarefy = "rarefy"
+
+
+def evidence(
+    source: opt.Input,
+    *,
+    baseline: Annotated[str, typer.Option(help="The condition to compare with.")] = "clean",
+    plan: Annotated[
+        Path | None, typer.Option(help="A table of the planned case_id, condition, stage.")
+    ] = None,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
+) -> None:
+    """Measure how reliable the evidence is that a pipeline's stages receive.
+
+    Columns of a table: case_id, condition, stage, parser_valid, validity_judgment,
+    evidence_adequate, audit_detected_degradation, audit_false_assurance, escalation_recovery,
+    optionally status. In traces the stages are the steps that state such facts.
+    """
+    from spanwitness.cli.measure_input import is_traces, read_log
+    from spanwitness.measure import measure_evidence, stages_of
+
+    given = read_log(source, outcomes=None) if is_traces(source) else None
+    result = measure_evidence(
+        source if given is None else stages_of(given.log),
+        baseline=baseline,
+        plan=plan,
+        level=level,
+        n_resamples=resamples,
+        seed=seed,
+    )
+    print_result(result, form, part)
+    end(given)
+
+
+def stability(  # noqa: PLR0913  one parameter an option
+    source: opt.Input,
+    *,
+    configuration: Annotated[
+        str | None,
+        typer.Option(
+            help="With traces: what tells the configuration; else tag:configuration, or the stack."
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="With traces: a table of item_id, label, flagged.")
+    ] = None,
+    outcomes: opt.Outcomes = None,
+    unequal_runs: Annotated[
+        _RunsWord, typer.Option(help="What to do when items have unequal numbers of runs.")
+    ] = _RunsWord.refuse,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
+) -> None:
+    """Measure how much repeated runs of an item disagree.
+
+    Columns of a table: configuration, item_id, run, answer, optionally success, label, flagged. In
+    traces the answers are what runs submitted, else what they gave back.
+    """
+    from spanwitness.cli.measure_input import is_traces, read_log
+    from spanwitness.measure import Features, answers_of, measure_stability
+
+    given = read_log(source, outcomes=outcomes) if is_traces(source) else None
+    result = measure_stability(
+        source
+        if given is None
+        else answers_of(given.log, configuration=configuration, features=Features(features)),
+        unequal=unequal_runs.value,
+        level=level,
+        n_resamples=resamples,
+        seed=seed,
+    )
+    print_result(result, form, part)
+    end(given)
+
+
+def provenance(
+    source: opt.Input,
+    *,
+    features: Annotated[
+        Path | None, typer.Option(help="With traces: a table of item_id, label, quote.")
+    ] = None,
+    outcomes: opt.Outcomes = None,
+    form: opt.Form = Format.text,
+    part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
+    seed: opt.Seed = 5205,
+) -> None:
+    """Tell whether the evidence for a label is in the text a model was shown.
+
+    Columns of a table: window, label, quote, optionally item_id, question, outcome. In traces the
+    window is what a run's last model call was shown; labels are features, else the run's claims.
+    """
+    from spanwitness.cli.measure_input import is_traces, read_log
+    from spanwitness.measure import Features, measure_provenance, windows_of
+
+    given = read_log(source, outcomes=outcomes, with_windows=True) if is_traces(source) else None
+    result = measure_provenance(
+        source if given is None else windows_of(given.log, features=Features(features)),
+        level=level,
+        n_resamples=resamples,
+        seed=seed,
+    )
+    print_result(result, form, part)
+    end(given)
