@@ -74,18 +74,22 @@ def fill(url: str) -> None:
     queue.close()
 
 
+_SKIPPED = (
+    "A tool of the group verification was never executed before the submission; at least 1 is "
+    "expected."
+)
+_REPEATED = "search_text was called 4 times with the same arguments and the same result."
+_WITHHELD = "2 tools are configured for this step and stand in none of its requests."
+_SUBSTITUTED = "The request asked for one model and another one answered."
 _MORE = (
-    ("verification_skipped", "A tool of the group verification was never executed before the "
-     "submission; at least 1 is expected.", "datasheet-extractor", "error", "reasoning",
+    ("verification_skipped", _SKIPPED, "datasheet-extractor", "error", "reasoning",
      {"clause": "verification", "n_executions": 0}),
-    ("repeated_call", "search_text was called 4 times with the same arguments and the same result.",
-     "report-writer", "warning", "reasoning", {"tool": "search_text"}),
-    ("tools_withheld", "2 tools are configured for this step and stand in none of its requests.",
-     "support-bot", "error", "harness", {"tools": ["find_order", "send_email"]}),
-    ("model_substituted", "The request asked for one model and another one answered.",
-     "report-writer", "warning", "harness", {}),
-    ("forbidden_tool", "web_search was executed once; it is forbidden.",
-     "support-bot", "critical", "reasoning", {"clause": "web_search", "n_executions": 1}),
+    ("repeated_call", _REPEATED, "report-writer", "warning", "reasoning", {"tool": "search_text"}),
+    ("tools_withheld", _WITHHELD, "support-bot", "error", "harness",
+     {"tools": ["find_order", "send_email"]}),
+    ("model_substituted", _SUBSTITUTED, "report-writer", "warning", "harness", {}),
+    ("forbidden_tool", "web_search was executed once; it is forbidden.", "support-bot",
+     "critical", "reasoning", {"clause": "web_search", "n_executions": 1}),
 )  # fmt: skip
 
 

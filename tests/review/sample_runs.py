@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from hashlib import md5
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spanwitness.model import SpanRecord
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _MS = 1_000_000
 
@@ -122,6 +124,7 @@ class Script:
                 "spanwitness.success.rule": "unit_test@1",
             },
             ms=20,
+            scope="spanwitness",
         )
         return self
 
@@ -134,7 +137,13 @@ class Script:
     # --- the spans
 
     def _span(
-        self, name: str, attributes: dict[str, Any], *, ms: int, status: Any = "unset"
+        self,
+        name: str,
+        attributes: dict[str, Any],
+        *,
+        ms: int,
+        status: Any = "unset",
+        scope: str = "sample",
     ) -> None:
         self._n += 1
         self._now += 30 * _MS
@@ -149,7 +158,7 @@ class Script:
                 status=status,
                 attributes=attributes,
                 resource=self._resource,
-                scope="sample",
+                scope=scope,
             )
         )
         self._now += ms * _MS

@@ -48,6 +48,7 @@ class Acts:
             "release": self._release,
             "verdict": self._verdict,
             "undo": self._undo,
+            "reopen": self._reopen,
             "snooze": self._snooze,
             "note": self._note,
         }.get(request.path_params["act"])
@@ -104,6 +105,11 @@ class Acts:
         item_id = self._check_version(request, form)
         self._site.queue.undo(item_id, request.state.identity.name)
         return self._to_item(request, item_id, see, done="undone", of=item_id)
+
+    def _reopen(self, request: Request, form: Form, see: Chosen) -> Response:
+        item_id = self._check_version(request, form)
+        self._site.queue.reopen(item_id, request.state.identity.name)
+        return self._to_item(request, item_id, see)
 
     def _snooze(self, request: Request, form: Form, see: Chosen) -> Response:
         hours = form.number("hours")

@@ -15,6 +15,8 @@ from spanwitness.review.web.shown_text import (
     shown,
 )
 
+from spanwitness.rules.facts import Facts
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_CLAIMS: Final = 40
 MAX_PLACES: Final = 3
+_NEAR: Final = 60
 
 _STATES: Final = {
     "in_window": ("good", "stands in the request that gave the answer"),
@@ -77,7 +80,7 @@ class AnswerView(msgspec.Struct, frozen=True):
 
     text: ShownText
     came_from: str
-    """`submitted`, or `given back` by the run."""
+    """`submitted`, `given back` by the run, or the `last reply`."""
     claims: tuple[ClaimView, ...]
     n_claims: int
     is_assessed: bool
@@ -120,7 +123,8 @@ def _answer(run: Run) -> _Answer | None:
         return _Answer(readable(submitted.answer), "submitted")
     if run.final_text is not None:
         return _Answer(run.final_text, "given back")
-    return None
+    text = Facts(run).answer_text
+    return None if text is None else _Answer(text, "last reply")
 
 
 def _marks(text: str, claims: Sequence[AssessedClaim]) -> list[Mark]:
@@ -200,15 +204,13 @@ def _excerpt(place: Place, claim: AssessedClaim) -> Excerpt:
 
 
 def _support(place: Place, claim: AssessedClaim) -> list[Mark]:
-    """Mark the support inside an excerpt: as the claim writes it, else by its length."""
+    """Mark the support inside an excerpt: as the claim writes it, else by its place."""
     value = claim.claim.value
     for wanted in (claim.text, claim.claim.quote or "", "" if value is None else str(value)):
         at = _find(place.excerpt, wanted)
         if at is not None:
             return [Mark(at.start, at.end, "good", "the support")]
-    length = place.end - place.start
-    if 0 < length < len(place.excerpt):
-        # The excerpt stands evenly around the place, except at the ends of the text.
-        start = min(place.start, (len(place.excerpt) - length) // 2)
-        return [Mark(start, start + length, "good", "the support")]
+    # Near the start of a text the excerpt begins where the text does.
+    if place.start < _NEAR and place.start < place.end <= len(place.excerpt):
+        return [Mark(place.start, place.end, "good", "the support")]
     return []

@@ -84,7 +84,7 @@ class ItemPage:
             "item.html",
             nav="Queue",
             item=item,
-            samples=item.samples,
+            samples=item.samples[::-1],
             sample=this.sample,
             finding=this.finding,
             findings=detail.findings,
@@ -209,9 +209,10 @@ class ItemPage:
 
 
 def _pick(samples: Sequence[Sample], trace_id: str | None, run_id: str | None) -> Sample | None:
-    """Return the sample that was asked for, else the first that is kept, else the first."""
+    """Return the sample that was asked for, else the latest that is kept, else the latest."""
     if trace_id is not None:
         for sample in samples:
             if sample.trace_id == trace_id and run_id in (None, sample.run_id):
                 return sample
-    return next((s for s in samples if s.has_snapshot), samples[0] if samples else None)
+    latest = samples[::-1]
+    return next((s for s in latest if s.has_snapshot), latest[0] if latest else None)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from spanwitness.review.web.gap import Column, Gap
 
 MAX_ROWS: Final = 40
+_MAX_SINGLE: Final = 12
+"""Beyond so many rows, calls of one tool that went alike stand in one row."""
 
 _TONES: Final = {
     "yes": "good", "span": "good", "messages": "good", "provider": "good", "value": "good",
@@ -47,6 +49,8 @@ class Row(msgspec.Struct, frozen=True):
     cells: tuple[Cell, ...]
     is_never: bool
     """The tool was offered or configured, and never called."""
+    n_calls: int = 1
+    """Calls that stand in this row, all of which went alike."""
 
     @property
     def is_broken(self) -> bool:
@@ -73,6 +77,9 @@ def ledger_view(rows: Sequence[LedgerRow], gap: Gap, *, limit: int = MAX_ROWS) -
         limit: Rows shown at most. Where there are more, those that the finding touches stay.
     """
     made = [_row(row, gap) for row in rows]
+    n_rows = len(made)
+    if n_rows > _MAX_SINGLE:
+        made = _folded(made)
     if len(made) > limit:
         broken = [place for place, row in enumerate(made) if row.is_broken][:limit]
         rest = [place for place in range(len(made)) if place not in set(broken)]
@@ -80,7 +87,20 @@ def ledger_view(rows: Sequence[LedgerRow], gap: Gap, *, limit: int = MAX_ROWS) -
         shown = tuple(made[place] for place in kept)
     else:
         shown = tuple(made)
-    return LedgerView(COLUMNS, gap.columns, shown, len(made) - len(shown))
+    return LedgerView(COLUMNS, gap.columns, shown, n_rows - sum(row.n_calls for row in shown))
+
+
+def _folded(rows: Sequence[Row]) -> list[Row]:
+    """Put calls of one tool that went alike into one row, at the place of the first."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.tool, row.side, row.cells), []).append(row)
+    return [
+        group[0]
+        if len(group) == 1
+        else msgspec.structs.replace(group[0], call_id=None, n_calls=len(group))
+        for group in groups.values()
+    ]
 
 
 def _row(row: LedgerRow, gap: Gap) -> Row:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from spanwitness.model import ChatCall, Execution, LedgerRow, Run
     from spanwitness.review.web.gap import Column, Gap
 
-WINDOW: Final = 80
+WINDOW: Final = 60
 """Events in one picture."""
 MAX_LANES: Final = 14
-_LEFT, _STEP, _LANE, _TOP = 178, 44, 34, 34
+_STEP, _LANE, _TOP = 44, 34, 20
 
 Kind = Literal["chat", "tool", "missing", "submit", "discovery"]
 
@@ -115,15 +115,13 @@ def timeline(
     y_of = {lane.name: lane.y for lane in lanes}
     last_y = lanes[-1].y if lanes else _TOP
     placed = tuple(
-        msgspec.structs.replace(
-            event, x=_LEFT + 22 + place * _STEP, y=y_of.get(_lane_of(event), last_y)
-        )
+        msgspec.structs.replace(event, x=22 + place * _STEP, y=y_of.get(_lane_of(event), last_y))
         for place, event in enumerate(window)
     )
     return Timeline(
         lanes=lanes,
         events=placed,
-        width=_LEFT + max(len(window), 4) * _STEP + 16,
+        width=max(len(window), 4) * _STEP,
         height=last_y + _LANE // 2 + 10,
         first=start,
         n_events=len(events),

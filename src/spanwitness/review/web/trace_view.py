@@ -82,7 +82,7 @@ def trace_view(
     run = evaluation.run
     ledger = evaluation.ledger
     gap = gap_of(finding.rule, finding.evidence, ledger)
-    claims = getattr(evaluation, "claims", None) if with_content and with_receipts else None
+    claims = evaluation.claims if with_content and with_receipts else None
     models = [c.response_model or c.request_model for c in run.chats]
     return TraceView(
         run_id=run.run_id,

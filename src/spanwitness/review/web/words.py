@@ -66,7 +66,8 @@ KEYS: Final = (
 
 _ACTIONS: Final = {
     "opened": "opened it",
-    "reopened": "opened it again: it came back",
+    "regressed": "opened it again: it came back",
+    "pruned": "removed what was kept of it",
     "reopened_by_hand": "opened it again",
     "claimed": "took it",
     "released": "gave it back",

@@ -96,6 +96,14 @@
     if (pressed) { event.preventDefault(); press(pressed); }
   });
 
+  // A long picture opens at the place that the finding names.
+  const named = document.querySelector("svg.timeline .ev-missing, svg.timeline .named");
+  if (named) {
+    const box = named.closest(".scroll");
+    const place = named.getBoundingClientRect().left - box.getBoundingClientRect().left;
+    if (place > box.clientWidth - 40) box.scrollLeft = place - box.clientWidth / 2;
+  }
+
   // Ctrl+Enter in a note sends its form; a verdict is only given by its own key or button.
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest(".note-form")) {
