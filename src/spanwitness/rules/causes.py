@@ -87,18 +87,16 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = (
         "empty_result_answered", "tool_failed", "unperformed_action", "verification_skipped",
     }) | _GROUNDING),
     ("empty_result_answered", _GROUNDING),
-    ("wrong_source", frozenset({
-        "argument_ungrounded", "condition_omitted", "quote_not_located", "value_ungrounded",
-    })),
+    ("served_from_cache", frozenset({"repeated_call"})),
+    ("empty_output", frozenset({"schema_not_enforced", "verdict_missing"})),
+    ("verification_skipped", _GROUNDING),
+    ("wrong_source", frozenset({"condition_omitted", "quote_not_located", "value_ungrounded"})),
     ("value_ungrounded", frozenset({"audit_false_assurance"})),
     ("quote_not_located", frozenset({"audit_false_assurance"})),
     ("sequence_incomplete", frozenset({"format_false_assurance"})),
     ("audit_false_assurance", frozenset({"detected_unrecovered", "format_false_assurance"})),
     ("detected_unrecovered", frozenset({"format_false_assurance"})),
     ("silent_sequence", frozenset({"format_false_assurance"})),
-    ("served_from_cache", frozenset({"repeated_call"})),
-    ("empty_output", frozenset({"schema_not_enforced", "verdict_missing"})),
-    ("verification_skipped", _GROUNDING),
 )  # fmt: skip
 """Causes in the order in which they are tried, with the rules they explain."""
 
