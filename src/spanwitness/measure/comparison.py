@@ -221,9 +221,11 @@ def _read(
             value = row.optional_text(column)
             known = first.setdefault(key, value)
             if known != value:
-                where = "the two configurations" if column in across else f"{by} {name!r}"
+                where = (
+                    "the two configurations" if column in across else f"other rows of {by} {name!r}"
+                )
                 raise row.refuse(
-                    f"{column!r} is {value!r} where {where} has {known!r}: these are never pooled;"
+                    f"{column!r} is {value!r} and {where} have {known!r}: these are never pooled;"
                     f" choose one value of {column!r}, or pool {column}"
                 )
         if item in rows[name]:
