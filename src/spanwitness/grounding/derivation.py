@@ -54,17 +54,18 @@ class Operand(NamedTuple):
 
     value: float
     dimension: str | None
-    start: int
-    """Where it stands in the answer."""
+    place: int
+    """Its place among the claims of the answer."""
 
 
 def derive(
-    claim: FoundClaim, answer: str, supported: Sequence[Operand], window: Sequence[str]
+    claim: FoundClaim, place: int, answer: str, supported: Sequence[Operand], window: Sequence[str]
 ) -> Derivation | None:
     """Say how a claimed number follows from numbers of the window; `None` = it does not.
 
     Args:
         claim: A number that no text holds.
+        place: Its place among the claims of the answer.
         answer: The answer, for the calculation that it shows itself.
         supported: Numbers that the answer states and the window holds.
         window: Texts of the window: the question first, then results.
@@ -77,7 +78,7 @@ def derive(
         if target.is_met_by(result.value):
             return Derivation(f"{result.shown} = {target.shown}", is_weak=False)
     asked = _operations(answer, claim)
-    few = _nearest(claim, supported)
+    few = _nearest(claim, place, supported)
     return target.first_of(
         chain(
             _of_numbers(few, [op for op in asked if op]),
@@ -114,14 +115,14 @@ def _operations(answer: str, claim: FoundClaim) -> list[str]:
     return [name for name, cue in _CUES if cue.search(around)]
 
 
-def _nearest(claim: FoundClaim, supported: Sequence[Operand]) -> list[float]:
+def _nearest(claim: FoundClaim, place: int, supported: Sequence[Operand]) -> list[float]:
     """Return the operands of the same dimension that stand nearest, and those without one."""
     dimension = claim.numbers[0].amounts[0].dimension
     fit = [
         o for o in supported
         if dimension is None or o.dimension in (None, dimension) or dimension == "share"
     ]  # fmt: skip
-    fit.sort(key=lambda o: (o.dimension != dimension, abs(o.start - claim.start)))
+    fit.sort(key=lambda o: (o.dimension != dimension, abs(o.place - place)))
     return list(dict.fromkeys(o.value for o in fit))[:_MAX_OPERANDS]
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from spanwitness.grounding.folding import fold
+from spanwitness.grounding.folding import fold, unescaped
+from spanwitness.grounding.layout import JsonPaths, is_csv, is_european
 from spanwitness.model import (
     MediaPart,
     OpaquePart,
@@ -55,7 +56,8 @@ class EvidenceText:
     """A text that is looked through once, whoever holds it."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = unescaped(text)
+        """As it stands, but for escapes that JSON needs in ASCII."""
         self.holders: list[Holder] = []
         self._known: set[object] = set()
 
@@ -76,10 +78,20 @@ class EvidenceText:
         """Whether it looks like JSON."""
         return self.text.lstrip()[:1] in ("{", "[")
 
-    @property
-    def in_window(self) -> bool:
-        """Whether the answering call saw it."""
-        return any(holder.in_window for holder in self.holders)
+    @cached_property
+    def is_csv(self) -> bool:
+        """Whether commas part its columns."""
+        return is_csv(self.folded.text)
+
+    @cached_property
+    def is_european(self) -> bool:
+        """Whether it writes `1.234,5`."""
+        return not self.is_json and is_european(self.folded.text)
+
+    @cached_property
+    def paths(self) -> JsonPaths:
+        """The keys that lead to its places."""
+        return JsonPaths(self.folded.text)
 
     def add(self, holder: Holder) -> None:
         """Note one more place at which the text stands; a history repeated is no other place."""

@@ -1,8 +1,8 @@
 """One typography for texts, at the price of a look: dashes, spaces, quotes, mu and ohm.
 
 Where nothing is to be folded (nearly every text), the text itself is given back. A character is
-replaced by one other character, so that places stay where they are; ligatures and the escapes of
-JSON, which are longer or shorter than what they stand for, are kept in a list of shifts.
+replaced by one other character, so that places stay where they are; how far ligatures move them is
+kept in a list of shifts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = ["GROUPING", "Folded", "fold", "fold_word"]
+__all__ = ["GROUPING", "Folded", "fold", "fold_word", "unescaped"]
 
 GROUPING: Final = "\u00a0"
 """The space that groups digits, whichever one the text has."""
@@ -29,6 +29,7 @@ _ONE: Final = {
 }
 _KEPT: Final = frozenset("\u00b2\u00b3\u00b9\u00bc\u00bd\u00be\u2122\u00a0\u2026")
 _LONGER: Final = {"\u2103": "\u00b0C", "\u2109": "\u00b0F"}
+_MAX_ESCAPES: Final = 200
 _ESCAPES: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
@@ -47,15 +48,29 @@ class Folded(NamedTuple):
         return at + self.shifts[index][1] if index >= 0 else at
 
 
+def unescaped(text: str) -> str:
+    r"""Return a JSON text with the letters that it writes as `\u00f6`, as many tools do."""
+    if "\\u" not in text or text.lstrip()[:1] not in ("{", "[", '"'):
+        return text
+    escapes = set(_ESCAPES.findall(text))
+    if len(escapes) > _MAX_ESCAPES:
+        return _ESCAPES.sub(lambda found: _escaped_char(found[1]), text)
+    for escape in escapes:
+        text = text.replace(f"\\u{escape}", _escaped_char(escape))
+    return text
+
+
+def _escaped_char(code: str) -> str:
+    char = chr(int(code, 16))
+    return "?" if "\ud800" <= char <= "\udfff" or char < " " else char
+
+
 def fold(text: str) -> Folded:
     """Bring a text to one typography."""
-    shifts: tuple[tuple[int, int], ...] = ()
     if "\\" in text and text.lstrip()[:1] in ("{", "[", '"'):
-        if "\\u" in text:
-            text, shifts = _replaced(text, _ESCAPES, _unescaped)
         text = text.replace("\\n", "  ").replace("\\t", "  ").replace('\\"', ' "')
     if text.isascii():
-        return Folded(text, shifts)
+        return Folded(text)
     longer: list[str] = []
     for char in _others(text):
         to = _folded_char(char)
@@ -63,10 +78,10 @@ def fold(text: str) -> Folded:
             text = text.replace(char, to)
         elif to:
             longer.append(char)
-    if longer and not shifts:
-        pattern = re.compile("[" + "".join(map(re.escape, longer)) + "]")
-        text, shifts = _replaced(text, pattern, lambda found: _folded_char(found[0]))
-    return Folded(text, shifts)
+    if not longer:
+        return Folded(text)
+    pattern = re.compile("[" + "".join(map(re.escape, longer)) + "]")
+    return _replaced(text, pattern)
 
 
 def fold_word(text: str) -> str:
@@ -77,7 +92,7 @@ def fold_word(text: str) -> str:
 def _others(text: str) -> list[str]:
     """Return the characters beyond ASCII that a text has."""
     rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return sorted({c for c in rest.decode("utf-8", "surrogatepass") if _folded_char(c)})
+    return sorted(filter(_folded_char, set(rest.decode("utf-8", "surrogatepass"))))
 
 
 @lru_cache(maxsize=4096)
@@ -93,23 +108,17 @@ def _folded_char(char: str) -> str:
     return "" if to == char or len(to) > 3 or not to.strip() else to
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    char = chr(int(found[1], 16))
-    return "?" if "\ud800" <= char <= "\udfff" or char < " " else char
-
-
-def _replaced(
-    text: str, pattern: re.Pattern[str], to: object
-) -> tuple[str, tuple[tuple[int, int], ...]]:
+def _replaced(text: str, pattern: re.Pattern[str]) -> Folded:
+    """Replace characters by several, and note how far the places behind them move."""
     pieces: list[str] = []
     shifts: list[tuple[int, int]] = []
     done = total = length = 0
     for found in pattern.finditer(text):
-        new = to(found)  # type: ignore[operator]
+        new = _folded_char(found[0])
         pieces += [text[done : found.start()], new]
         length += found.start() - done + len(new)
         done = found.end()
         total += len(found[0]) - len(new)
         shifts.append((length, total))
     pieces.append(text[done:])
-    return "".join(pieces), tuple(shifts)
+    return Folded("".join(pieces), tuple(shifts))

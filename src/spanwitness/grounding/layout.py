@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.grounding.units import scales_of, units_of
@@ -10,7 +11,7 @@ from spanwitness.grounding.units import scales_of, units_of
 if TYPE_CHECKING:
     from spanwitness.grounding.evidence import EvidenceText
 
-__all__ = ["commas_part", "context_unit", "excerpt", "is_european", "json_path", "unit_of_label"]
+__all__ = ["JsonPaths", "commas_part", "context_unit", "excerpt", "is_csv", "is_european"]
 
 _AROUND: Final = 600
 _EXCERPT: Final = 80
@@ -34,21 +35,19 @@ def commas_part(text: EvidenceText, start: int) -> bool:
     if text.is_json:
         before = folded[max(start - 40, 0) : start]
         return not re.search(r'"[^",:\[\]{}]*\Z', before) or before.endswith('":')
-    return is_csv(text)
+    return text.is_csv
 
 
-def is_csv(text: EvidenceText) -> bool:
+def is_csv(text: str) -> bool:
     """Say whether a text is a table whose columns are parted by commas."""
-    head = text.folded.text[:_MAX_LINE].split("\n", 3)
+    head = text[:_MAX_LINE].split("\n", 3)
     counts = [line.count(",") for line in head[:3] if line.strip()]
     return len(counts) >= 2 and counts[0] >= 1 and abs(counts[0] - counts[1]) <= 1
 
 
-def is_european(text: EvidenceText) -> bool:
+def is_european(text: str) -> bool:
     """Say whether a text writes `1.234,5`."""
-    if text.is_json:
-        return False
-    sample = text.folded.text[:_SAMPLE]
+    sample = text[:_SAMPLE]
     return "," in sample and bool(_EUROPEAN.search(sample)) and not _ANGLO.search(sample)
 
 
@@ -164,31 +163,52 @@ def excerpt(text: str, start: int, end: int) -> str:
 
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
-_MAX_SCAN: Final = 200_000
+_MAX_SCAN: Final = 1_000_000
+_EVERY: Final = 4_096
 
 
-def json_path(text: str, at: int) -> str | None:
-    """Return the keys that lead to a place of a JSON text; `None` = it stands too far behind."""
-    if at > _MAX_SCAN:
-        return None
-    levels: list[int | str | None] = []
-    """Of each open list the index, of each open object the key."""
-    last = ""
-    for token in _TOKEN.finditer(text, 0, min(at + 1_000, len(text))):
-        if token.start() > at:
-            break
-        word = token[0]
-        if word[0] == '"':
-            last = word[1:-1]
-        else:
-            _step(levels, word, last)
-    path = ""
-    for level in levels:
-        if isinstance(level, int):
-            path += f"[{level}]"
-        elif level is not None:
-            path += f".{level}" if path else level
-    return path or None
+class JsonPaths:
+    """The keys that lead to places of a JSON text, read once and only as far as is asked.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: list[tuple[int, tuple[int | str | None, ...], str]] = [(0, (), "")]
+        """Places with their open lists (the index) and objects (the key), and the last string."""
+
+    def path(self, at: int) -> str | None:
+        """Return the keys, such as `items[2].price`; `None` = the place stands too far behind."""
+        if at > _MAX_SCAN:
+            return None
+        index = bisect_right(self._known, at, key=lambda known: known[0]) - 1
+        start, before, last = self._known[index]
+        levels = list(before)
+        is_new = index == len(self._known) - 1
+        for token in _TOKEN.finditer(self._text, start, min(at + 1_000, len(self._text))):
+            if token.start() > at:
+                break
+            if is_new and token.start() - self._known[-1][0] >= _EVERY:
+                self._known.append((token.start(), tuple(levels), last))
+            word = token[0]
+            if word[0] == '"':
+                last = word[1:-1]
+            elif word in "{[" and len(levels) >= _MAX_LEVELS:
+                return None
+            else:
+                _step(levels, word, last)
+        path = ""
+        for level in levels:
+            if isinstance(level, int):
+                path += f"[{level}]"
+            elif level is not None:
+                path += f".{level}" if path else level
+        return path or None
+
+
+_MAX_LEVELS: Final = 64
 
 
 def _step(levels: list[int | str | None], mark: str, last: str) -> None:

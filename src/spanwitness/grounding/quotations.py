@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.grounding.folding import fold_word
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["Quoted", "find_quotation"]
 
 _FEW_PLACES: Final = 24
-_AROUND: Final = 2.0
+_FEW_WORDS: Final = 3
+_APART: Final = 40
+_AROUND: Final = 1.2
 _LEAST_SCORE: Final = 84.0
 _MAX_CHARS: Final = 4000
 _WORD = re.compile(r"[^\W_]+")
@@ -42,8 +44,7 @@ def find_quotation(quote: str, text: EvidenceText) -> Quoted | None:
     at = text.folded.text.find(wanted)
     if at >= 0:
         return Quoted(Hit(text, at, at + len(wanted), "exact"))
-    words = list(dict.fromkeys(_WORD.findall(wanted.lower())))
-    if not words:
+    if not _WORD.search(wanted):
         return None
     folded_quote = folded(wanted)
     pieces = [p for p in re.split(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])\s*", wanted) if len(p) > 8]
@@ -51,7 +52,7 @@ def find_quotation(quote: str, text: EvidenceText) -> Quoted | None:
         return _elided(pieces, text)
     best: Quoted | None = None
     reach = int(len(wanted) * _AROUND) + 40
-    for place in _anchors(words, text.lower):
+    for place in _anchors(wanted.lower(), text.lower):
         low, high = max(place - reach, 0), place + reach
         found = _near(folded_quote, text, low, high)
         if found is not None and (best is None or found.score > best.score):
@@ -74,16 +75,27 @@ def _elided(pieces: list[str], text: EvidenceText) -> Quoted | None:
     return first
 
 
-def _anchors(words: list[str], body: str) -> list[int]:
-    """Return places to look around: where rare words of the quotation stand."""
+def _anchors(wanted: str, body: str) -> list[int]:
+    """Return places to look around: where rare words of the quotation stand.
+
+    Two words that stand together are rarer than one; of the others those count that are rarest.
+    """
+    words = _WORD.findall(wanted)
+    pairs = sorted(set(pairwise(words)), key=lambda two: len(two[0]) + len(two[1]), reverse=True)
     found: list[int] = []
-    for word in sorted(words, key=len, reverse=True)[:6]:
-        pattern = re.compile(re.escape(word))
-        places = [m.start() for m in islice(pattern.finditer(body), _FEW_PLACES + 1)]
-        found += places[:_FEW_PLACES]
-        if places and len(places) <= _FEW_PLACES and len(word) >= 6:
-            continue
-    return list(dict.fromkeys(found))[: 4 * _FEW_PLACES]
+    for one, two in pairs[:_FEW_WORDS]:
+        pattern = re.compile(rf"{re.escape(one)}[\W_]{{1,8}}{re.escape(two)}")
+        found += [m.start() for m in islice(pattern.finditer(body), _FEW_PLACES)]
+    if len(found) < _FEW_WORDS:
+        longest = sorted(set(words), key=len, reverse=True)[:_FEW_WORDS]
+        for word in sorted(longest, key=body.count):
+            pattern = re.compile(re.escape(word))
+            found += [m.start() for m in islice(pattern.finditer(body), _FEW_PLACES)]
+    places = sorted(set(found))
+    apart = [
+        at for at, before in zip(places, [-_APART, *places], strict=False) if at - before >= _APART
+    ]
+    return apart[: 3 * _FEW_PLACES]
 
 
 def _near(quote: str, text: EvidenceText, low: int, high: int) -> Quoted | None:

@@ -6,19 +6,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.grounding.claims import claims_of
+from spanwitness.grounding.dates import find_dates_of
 from spanwitness.grounding.derivation import Operand, derive
 from spanwitness.grounding.documents import document_at, documents_of
 from spanwitness.grounding.evidence import Evidence, answering_chat
-from spanwitness.grounding.layout import excerpt, json_path
+from spanwitness.grounding.layout import excerpt
 from spanwitness.grounding.quotations import find_quotation
-from spanwitness.grounding.search import (
-    MAX_HITS,
-    Hit,
-    find_dates_of,
-    find_numbers,
-    find_words,
-    places,
-)
+from spanwitness.grounding.search import MAX_HITS, Hit, find_numbers, find_words, places
 from spanwitness.model import AssessedClaim, Place, Receipt
 
 if TYPE_CHECKING:
@@ -92,9 +86,9 @@ class _Assessment:
                 kind=claim.kind,
                 origin=claim.origin,
                 text=claim.text,
-                receipt=self._receipt(claim, found, supported),
+                receipt=self._receipt(place, found, supported),
             )
-            for claim, found in zip(self._claims, self._found, strict=True)
+            for place, (claim, found) in enumerate(zip(self._claims, self._found, strict=True))
         )
 
     def _look_in(self, text: EvidenceText) -> None:
@@ -114,19 +108,20 @@ class _Assessment:
     def _supported(self) -> list[Operand]:
         """Numbers that the answer states and the window holds."""
         found: list[Operand] = []
-        for claim, met in zip(self._claims, self._found, strict=True):
+        for place, (claim, met) in enumerate(zip(self._claims, self._found, strict=True)):
             if claim.numbers and any(_is_given(h.text) for h in met.hits):
                 amount = claim.numbers[0].amounts[0]
-                found.append(Operand(abs(amount.said), amount.dimension, claim.start))
+                found.append(Operand(abs(amount.said), amount.dimension, place))
         return found
 
-    def _receipt(self, claim: FoundClaim, found: _Found, supported: list[Operand]) -> Receipt:
+    def _receipt(self, place: int, found: _Found, supported: list[Operand]) -> Receipt:
+        claim = self._claims[place]
         ranked = sorted(
             ((hit, holder) for hit in found.hits for holder in hit.text.holders), key=_rank
         )
         state = _state_of(ranked)
         if state is None or state == "self_sourced":
-            derived = self._derived(claim, supported)
+            derived = self._derived(place, supported)
             if derived is not None:
                 return derived
         if state is None:
@@ -140,12 +135,13 @@ class _Assessment:
             difference=found.differences.get(id(hit)),
         )
 
-    def _derived(self, claim: FoundClaim, supported: list[Operand]) -> Receipt | None:
+    def _derived(self, place: int, supported: list[Operand]) -> Receipt | None:
+        claim = self._claims[place]
         if claim.kind != "number" or claim.is_small:
             return None
         texts = [t for t in self._evidence.texts if _is_given(t)]
         texts.sort(key=lambda t: not any(h.source == "user" for h in t.holders))
-        derivation = derive(claim, self._answer, supported, [t.folded.text for t in texts])
+        derivation = derive(claim, place, self._answer, supported, [t.folded.text for t in texts])
         if derivation is None:
             return None
         return Receipt(
@@ -191,7 +187,7 @@ class _Assessment:
                     start=folded.place(hit.start),
                     end=folded.place(hit.end),
                     excerpt=excerpt(hit.text.text, folded.place(hit.start), folded.place(hit.end)),
-                    path=json_path(folded.text, hit.start) if hit.text.is_json else None,
+                    path=hit.text.paths.path(hit.start) if hit.text.is_json else None,
                     document=self._document(hit, holder),
                     is_delivered=holder.is_delivered,
                 )

@@ -7,16 +7,17 @@ and identifiers as they stand, dates by a pattern of their own forms.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from itertools import islice
+from math import floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.grounding.amounts import Written, compare
 from spanwitness.grounding.folding import GROUPING, fold_word
-from spanwitness.grounding.layout import commas_part, context_unit, is_european
+from spanwitness.grounding.layout import commas_part, context_unit
 from spanwitness.grounding.numbers import number_at
 from spanwitness.grounding.units import mantissas_of
 from spanwitness.normalize.digits import leading_digits, leading_pattern
-from spanwitness.normalize.references import find_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
     from spanwitness.grounding.statements import FoundClaim
     from spanwitness.model import MatchWord
 
-__all__ = ["Hit", "find_dates_of", "find_numbers", "find_words", "places"]
+__all__ = ["MAX_HITS", "Hit", "find_numbers", "find_words", "places"]
 
 MAX_HITS: Final = 6
 """Places of one claim in one text that are kept; more make it common."""
 _MAX_READ: Final = 20_000
-"""Candidates for one claim in one text that are read."""
+"""Places of a word in one text that are looked at."""
+_FEW_CHARS: Final = 65_536
+_BACK: Final = 48
+_MAX_ZEROS: Final = 200
 _SMALL_CHARS: Final = 16_384
 """Bare small numbers are looked for in the beginning of a text only: they prove nothing."""
 _MAX_CONTEXTS: Final = 400
@@ -49,58 +53,75 @@ class Hit(NamedTuple):
 
 
 class _Needle(NamedTuple):
+    """A claimed number with the digits that its like begin with."""
+
     number: int
     claim: FoundClaim
-    prefixes: frozenset[str]
+    windows: tuple[tuple[float, float], ...]
+    """Between which bounds the leading digits lie, as numbers from 1 to 10."""
+    has_zero: bool
 
 
 def find_numbers(claims: Sequence[FoundClaim], text: EvidenceText) -> dict[int, list[Hit]]:
     """Find the places of a text that meet claimed numbers.
 
     Returns:
-        Hits by the claim's index, at most `MAX_HITS` each.
+        Hits by the claim's index, at most `MAX_HITS` each, in the order of the text.
     """
     found: dict[int, list[Hit]] = {}
     large = [_needle(i, c) for i, c in enumerate(claims) if c.numbers and not c.is_small]
     small = [_needle(i, c) for i, c in enumerate(claims) if c.numbers and c.is_small]
-    _Pass(text, large, found).run(len(text.folded.text))
-    if small:
-        _Pass(text, small, found).run(min(len(text.folded.text), _SMALL_CHARS))
+    end = len(text.folded.text)
+    if end <= _SMALL_CHARS:
+        _Pass(text, large + small, found).run(end)
+    else:
+        _Pass(text, large, found).run(end)
+        _Pass(text, small, found).run(_SMALL_CHARS)
+    for hits in found.values():
+        hits.sort(key=lambda hit: hit.start)
     return found
 
 
 def _needle(index: int, claim: FoundClaim) -> _Needle:
-    prefixes: set[str] = set()
+    windows: set[tuple[float, float]] = set()
+    has_zero = False
     for written in claim.numbers:
         digits = written.digits.lstrip("-")
-        rounds = len(digits) >= 2
+        rounds = 1.0 if len(digits) >= 2 else 0.0
         if claim.is_hedged and "." not in digits:
-            zeros = 10.0 ** (len(digits) - len(digits.rstrip("0")))
-        else:
-            zeros = 1.0
+            rounds *= 10.0 ** (len(digits) - len(digits.rstrip("0")))
         for amount in written.amounts:
-            step = amount.step * zeros if rounds else 0.0
-            said_step = amount.said_step * zeros if rounds else 0.0
-            prefixes |= _digits(abs(amount.said), said_step)
+            has_zero = has_zero or not amount.said
+            windows.update(_windows(abs(amount.said), amount.said_step * rounds))
             if amount.dimension is None:
                 continue
             for unit in mantissas_of(amount.dimension):
                 value = (amount.value - unit.offset) / unit.factor
-                prefixes |= _digits(abs(value), step / unit.factor)
-    return _Needle(index, claim, frozenset(prefixes))
+                windows.update(_windows(abs(value), amount.step * rounds / unit.factor))
+    return _Needle(index, claim, tuple(sorted(windows)), has_zero)
 
 
-def _digits(value: float, step: float) -> set[str]:
-    if not value:
-        return {""}
-    low, high = value - max(step, value * 2e-9), value + max(step, value * 2e-9)
+def _windows(value: float, step: float) -> list[tuple[float, float]]:
+    """Return the bounds of the leading digits of numbers about as large as a value."""
+    if not 1e-300 < value < 1e300:
+        return []
+    reach = max(step * (1 + 1e-6), value * 3e-9)
+    low, high = value - reach, value + reach
     if low <= 0:
-        return leading_digits(value, value) | leading_digits(high, high)
-    return leading_digits(low, high)
+        return [(1.0, 10.0)]
+    scale = 10.0 ** -floor(log10(low))
+    low, high = low * scale, high * scale
+    return [(low, high)] if high < 10 else [(low, 10.0), (1.0, high / 10)]
+
+
+_LEADING = re.compile(r"\d(?:[., '" + GROUPING + r"]?\d){0,15}")
+_RUN = re.compile(r"\d[\d.,'" + GROUPING + r"]*")
+_PIECE = re.compile(r"\d+")
+_DIGITS_ONLY: Final = str.maketrans("", "", "., '" + GROUPING)
 
 
 class _Pass:
-    """One pass over one text."""
+    """One look through one text."""
 
     def __init__(
         self, text: EvidenceText, needles: list[_Needle], found: dict[int, list[Hit]]
@@ -109,58 +130,127 @@ class _Pass:
         self._folded = text.folded.text
         self._open = needles
         self._found = found
-        self._n_read = 0
         self._n_contexts = 0
-        self._european: bool | None = None
+        self._lows: list[float] = []
+        self._highs: list[float] = []
 
     def run(self, end: int) -> None:
-        at = 0
-        while self._open and at < end:
-            pattern = leading_pattern(set().union(*(n.prefixes for n in self._open)))
-            at = self._scan(pattern, at, end)
+        """Look through the text up to a place."""
+        if not self._open or not _PIECE.search(self._folded, 0, end):
+            return
+        self._note_windows()
+        if end <= _FEW_CHARS:
+            self._read_each(end)
+            return
+        for digit in "123456789":
+            done = 0
+            while done < end:
+                done = self._scan(digit, done, end)
+        if any(needle.has_zero for needle in self._open):
+            self._scan_zeros(end)
 
-    def _scan(self, pattern: re.Pattern[str], at: int, end: int) -> int:
-        """Look at candidates until a claim needs no more, and say where to go on."""
+    def _note_windows(self) -> None:
+        """Join the bounds of all open needles to a list without overlaps."""
+        self._lows, self._highs = [], []
+        for low, high in sorted(window for needle in self._open for window in needle.windows):
+            if self._highs and low <= self._highs[-1]:
+                self._highs[-1] = max(self._highs[-1], high)
+            else:
+                self._lows.append(low)
+                self._highs.append(high)
+
+    def _read_each(self, end: int) -> None:
+        """Of a short text, look at every number: that is cheaper than to make patterns."""
+        for run in _RUN.finditer(self._folded, 0, end):
+            if not self._open:
+                return
+            starts = [run.start()]
+            if "," in run[0]:
+                starts += [
+                    m.start()
+                    for m in _PIECE.finditer(self._folded, run.start() + 1, run.end())
+                    if self._folded[m.start() - 1] == ","
+                ]
+            done = -1
+            for start in starts:
+                at = start
+                while at < run.end() and self._folded[at] in "0.," and at < start + _BACK:
+                    at += 1
+                is_zero = at >= run.end() or not self._folded[at].isdigit()
+                if start >= done and (self._may_meet(at) if not is_zero else self._has_zero):
+                    done = self._read(start)
+                    self._drop_done()
+
+    @property
+    def _has_zero(self) -> bool:
+        return any(needle.has_zero for needle in self._open)
+
+    def _may_meet(self, at: int) -> bool:
+        """Say whether the digits from a place on lie within some bounds."""
+        leading = _LEADING.match(self._folded, at)
+        if leading is None:
+            return False
+        run = leading[0]
+        if self._is_within(run.translate(_DIGITS_ONLY)):
+            return True
+        if "," in run and self._is_within(run.partition(",")[0].translate(_DIGITS_ONLY)):
+            return True
+        return " " in run and self._is_within(run.partition(" ")[0].translate(_DIGITS_ONLY))
+
+    def _is_within(self, digits: str) -> bool:
+        value = float(f"{digits[0]}.{digits[1:]}")
+        index = bisect_right(self._lows, value)
+        return index > 0 and value <= self._highs[index - 1]
+
+    def _scan(self, digit: str, at: int, end: int) -> int:
+        """Look at candidates that begin with a digit until a claim needs no more.
+
+        One pass for each digit: a pattern that begins with one character is searched several times
+        as fast as one that begins with a set of them.
+        """
+        prefixes = {
+            prefix
+            for needle in self._open
+            for low, high in needle.windows
+            for prefix in leading_digits(low, min(high, 9.999999999))
+            if prefix.startswith(digit)
+        }
+        if not prefixes:
+            return end
         done = at
-        for place in pattern.finditer(self._folded, at, end):
+        for place in leading_pattern(prefixes).finditer(self._folded, at, end):
             start = place.start()
-            if start < done:
-                continue
-            self._n_read += 1
-            if self._n_read > _MAX_READ * max(len(self._open), 1):
-                return end
-            done = max(self._read(start), start + 1)
-            if self._drop_done():
-                return done
+            if start >= done and self._may_meet(start):
+                done = max(self._read(start), start + 1)
+                if self._drop_done():
+                    return done
         return end
+
+    def _scan_zeros(self, end: int) -> None:
+        for place in islice(leading_pattern([""]).finditer(self._folded, 0, end), _MAX_ZEROS):
+            self._read(place.start())
 
     def _read(self, at: int) -> int:
         parts = "," in self._folded[max(at - 2, 0) : at + 24] and commas_part(self._text, at)
-        numbers = number_at(self._folded, at, commas_part=parts, is_european=self._is_european())
-        end = at
+        numbers = number_at(self._folded, at, commas_part=parts, is_european=self._text.is_european)
+        end = at + 1
         for written in numbers:
             end = max(end, written.end)
             for needle in self._open:
                 self._try(needle, written, at, parts=parts)
-        return end if numbers else at + 1
-
-    def _is_european(self) -> bool:
-        if self._european is None:
-            self._european = is_european(self._text)
-        return self._european
+        return end
 
     def _try(self, needle: _Needle, written: Written, at: int, *, parts: bool) -> None:
         word, is_loose = _met(needle.claim, written)
-        if (word is None or is_loose) and not written.unit and _may_scale(needle.claim, written):
-            again = self._in_context(written, at, parts=parts)
-            for one in again:
+        if (word is None or is_loose) and not written.unit and _has_unit(needle.claim):
+            for one in self._in_context(written, at, parts=parts):
                 word, is_loose = _met(needle.claim, one)
                 if word is not None:
                     break
         if word is None:
             return
         hits = self._found.setdefault(needle.number, [])
-        if not hits or hits[-1].start != written.start:
+        if all(hit.start != written.start for hit in hits):
             hits.append(Hit(self._text, written.start, written.end, word, is_loose))
 
     def _in_context(self, written: Written, at: int, *, parts: bool) -> list[Written]:
@@ -171,7 +261,7 @@ class _Pass:
         if unit is None:
             return [written]
         return number_at(
-            self._folded, at, commas_part=parts, is_european=self._is_european(), unit=unit
+            self._folded, at, commas_part=parts, is_european=self._text.is_european, unit=unit
         )
 
     def _drop_done(self) -> bool:
@@ -179,6 +269,7 @@ class _Pass:
         if len(left) == len(self._open):
             return False
         self._open = left
+        self._note_windows()
         return True
 
 
@@ -186,16 +277,12 @@ def _met(claim: FoundClaim, written: Written) -> tuple[MatchWord | None, bool]:
     for claimed in claim.numbers:
         word = compare(claimed, written, is_hedged=claim.is_hedged, is_unsigned=claim.is_fall)
         if word is not None:
-            has_units = bool(claimed.unit), bool(written.unit)
-            return word, has_units == (True, False)
+            return word, bool(claimed.unit) and not written.unit
     return None, False
 
 
-def _may_scale(claim: FoundClaim, written: Written) -> bool:
-    """Say whether the unit that stands around could matter: the claim has one."""
-    return any(one.amounts[0].dimension is not None or one.unit for one in claim.numbers) and bool(
-        written.amounts
-    )
+def _has_unit(claim: FoundClaim) -> bool:
+    return any(one.unit or one.amounts[0].dimension is not None for one in claim.numbers)
 
 
 # --- words
@@ -259,7 +346,10 @@ def places(text: str, needle: str) -> Iterator[int]:
     first, last = needle[0], needle[-1]
     while at >= 0 and n < MAX_HITS and tried < _MAX_READ:
         tried += 1
-        before, after = text[at - 1 : at] if at else "", text[at + len(needle) :][:1]
+        before, after = (
+            text[at - 1 : at] if at else "",
+            text[at + len(needle) : at + len(needle) + 1],
+        )
         if not (_joins(before) and _joins(first)) and not (_joins(last) and _joins(after)):
             n += 1
             yield at
@@ -286,65 +376,3 @@ def _scattered(lower: str, text: EvidenceText) -> list[Hit]:
         if all(re.search(rf"(?<![^\W_]){re.escape(w)}(?![^\W_])", window) for w in words):
             return [Hit(text, at, at + len(rarest), "folded")]
     return []
-
-
-# --- dates
-
-_MONTHS: Final = (
-    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?",
-    "aug(?:ust)?", "sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
-)  # fmt: skip
-
-
-def find_dates_of(claim: FoundClaim, text: EvidenceText) -> list[Hit]:
-    """Find a date in whatever form; one that is written in figures alone may be read two ways."""
-    hits: list[Hit] = []
-    body = text.lower
-    for iso in _isos(claim.text):
-        year, month, day = iso.split("-")
-        if year and year not in body and year[2:] not in body:
-            continue
-        for found in _date_pattern(year, int(month), int(day)).finditer(body):
-            same = fold_word(claim.text).lower() == found[0]
-            hits.append(Hit(text, *found.span(), "exact" if same else "date"))
-            if len(hits) >= MAX_HITS:
-                return hits
-    return hits
-
-
-def _isos(text: str) -> list[str]:
-    found = [value.removeprefix("date:") for one in find_dates(text) for value in one.values]
-    if not found:
-        without_year = find_dates(f"{text} 2000")
-        found = [v.removeprefix("date:2000") for one in without_year for v in one.values]
-    slashed = re.fullmatch(r"(\d{1,2})/(\d{1,2})/(\d{4})", text.strip())
-    if slashed and found and 1 <= int(slashed[1]) <= 12 and 1 <= int(slashed[2]) <= 12:
-        found = [f"{slashed[3]}-{int(slashed[1]):02}-{int(slashed[2]):02}", *found]
-        found.append(f"{slashed[3]}-{int(slashed[2]):02}-{int(slashed[1]):02}")
-    return [iso for iso in dict.fromkeys(found) if 1 <= int(iso.split("-")[1]) <= 12]
-
-
-def _date_pattern(year: str, month: int, day: int) -> re.Pattern[str]:
-    """Make the pattern of the forms of one date, in lower case.
-
-    Each arm begins with a letter or digit, so that the search runs fast.
-    """
-    name = _MONTHS[month - 1]
-    if not year:
-        return re.compile(
-            rf"0?{month}(?<=[-/]0{month})[-/]0?{day}(?!\d)|0?{month}(?<=\d[-/]{month})[-/]0?{day}(?!\d)"
-            rf"|{name}\.? 0?{day}(?:st|nd|rd|th)?(?![\w])|0?{day}(?<!\d{day})(?:st|nd|rd|th)?"
-            rf"[- ](?:of )?{name}|0?{month}(?<!\d{month})/0?{day}(?!\d)"
-        )
-    years = rf"(?:{year}|'?{year[2:]}(?!\d))"
-    gap = rf"[-/., {GROUPING}]{{1,3}}"
-    days = rf"0?{day}(?<!\d0{day})(?<!\d{day})"
-    arms = (
-        rf"{year}(?<!\d\d{{4}})[-/.]?0?{month}[-/.]?0?{day}(?!\d)",
-        rf"{year}(?<!\d\d{{4}}){gap}{name}{gap}0?{day}(?!\d)",
-        rf"{days}(?:st|nd|rd|th)?\.?{gap}(?:of )?{name}\.?{gap}{years}(?!\d)",
-        rf"{name}\.?{gap}0?{day}(?:st|nd|rd|th)?{gap}{years}(?!\d)",
-        rf"0?{day}(?<![\d]{day})(?P<s>[-/.])0?{month}(?P=s){year}(?!\d)",
-        rf"0?{month}(?<![\d]{month})(?P<t>[-/.])0?{day}(?P=t){year}(?!\d)",
-    )
-    return re.compile("|".join(arms))
