@@ -15,6 +15,7 @@ __all__ = ["judged_of"]
 
 def judged_of(filed: FindingsIn) -> Judged:
     """Return the judged run that a filing describes."""
+    tools = {finding.tool for finding in filed.findings if finding.tool is not None}
     run = Run(
         run_id=filed.run_id or filed.root_span_id,
         trace_id=filed.trace_id,
@@ -23,6 +24,8 @@ def judged_of(filed: FindingsIn) -> Judged:
         agent=filed.agent,
         service=filed.service,
         item_id=filed.item_id,
+        # The detector vouches for these names, so they tell items apart.
+        configured=tuple(sorted(tools)) or None,
         is_complete=filed.is_complete,
         incomplete_reasons=() if filed.is_complete else ("told_by_detector",),
     )
