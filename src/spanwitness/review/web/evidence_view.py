@@ -14,7 +14,6 @@ from spanwitness.review.web.shown_text import (
     readable,
     shown,
 )
-
 from spanwitness.rules.facts import Facts
 
 if TYPE_CHECKING:

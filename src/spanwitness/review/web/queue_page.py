@@ -12,6 +12,7 @@ from spanwitness.errors import ReviewError
 from spanwitness.model.verdict import SEVERITIES, Fault
 from spanwitness.review.store.values import STATES, VERDICTS, ItemFilter
 from spanwitness.review.web.identity import Refusal
+from spanwitness.review.web.shown_text import one_line
 from spanwitness.rules.builtin import CLAUSE_RULES, RULES
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ class QueuePage:
 
     def _agents(self) -> list[str]:
         names = {stats.agent for stats in self._site.queue.agent_stats() if stats.agent}
-        return sorted(names)[:200]
+        # A name with invisible characters is not offered: nobody could tell it from another.
+        return sorted(name for name in names if one_line(name) == name)[:200]
 
     async def take_next(self, request: Request) -> Response:
         """Answer `POST /next`."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from spanwitness.guard import guard
 from spanwitness.review.web.calls_view import CallView, OffersView, calls_view, offers_view
 from spanwitness.review.web.evidence_view import AnswerView, answer_view
 from spanwitness.review.web.gap import gap_of
@@ -16,6 +17,7 @@ from spanwitness.review.web.timeline import Timeline, timeline
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spanwitness.model.grounding import AssessedClaim
     from spanwitness.rules.engine import Evaluation
 
 _HOLES: Final = {
@@ -82,7 +84,7 @@ def trace_view(
     run = evaluation.run
     ledger = evaluation.ledger
     gap = gap_of(finding.rule, finding.evidence, ledger)
-    claims = evaluation.claims if with_content and with_receipts else None
+    claims = _claims(evaluation) if with_content and with_receipts else None
     models = [c.response_model or c.request_model for c in run.chats]
     return TraceView(
         run_id=run.run_id,
@@ -103,6 +105,13 @@ def trace_view(
         n_calls=len(run.chats),
         n_tools=len(run.tools),
     )
+
+
+def _claims(evaluation: Evaluation) -> tuple[AssessedClaim, ...] | None:
+    claims = None  # a page without receipts is worth more than none
+    with guard("review.web.claims"):
+        claims = evaluation.claims
+    return claims
 
 
 def links_out(templates: Mapping[str, str], **values: str) -> dict[str, str]:
