@@ -59,6 +59,10 @@ with open("outcomes.csv", "w") as file:
     for number in range(40):
         level = "easy" if number < 20 else "hard"
         file.write(f"i{number},{number % 2},{number % 3 > 0:d},{level}\\n")
+def is_right(answer):
+    return answer == "7"
+def ask_for_a_number(question, candidates):
+    return candidates.index("7")
 """,
     "privacy.md": "",
     "watching.md": """
@@ -70,6 +74,11 @@ gemini = genai.Client(api_key="scripted", http_options={"base_url": _provider.ge
 """,
 }
 _ENDINGS = {
+    "measures.md": """
+with sw.run("choose", item_id="q17"):
+    assert judge("3 + 4?", ["12", "7"], "q17") == "7"
+assert result.overall.counts.n_pairs == 40
+""",
     "watching.md": """
 assert levels[1] == {"part": "R2", "pieces": 40}
 assert answers == ["An answer."] * 5

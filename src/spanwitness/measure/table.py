@@ -42,7 +42,12 @@ class TableError(SpanwitnessError, ValueError):
         self.reason = message
         where = name if name is not None else None if row is None else f"row {row}"
         place = source if where is None else f"{source}: {where}"
-        super().__init__(f"{place}: {message}")
+        super().__init__("".join(map(_printable, f"{place}: {message}")))
+
+
+def _printable(char: str) -> str:
+    """Names of spans and cells are anybody's text: a terminal must not act on it."""
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True)
