@@ -1,0 +1,134 @@
+"""`spanwitness review serve`: the review page alone, without a receiver."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import sys
+from enum import StrEnum
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spanwitness.errors import MissingExtraError, SettingsError
+
+if TYPE_CHECKING:
+    from spanwitness.review.web.settings import WebSettings
+
+
+class _Access(StrEnum):
+    local = "local"
+    tokens = "tokens"
+    proxy = "proxy"
+
+
+def serve_page(  # noqa: PLR0913  one option each
+    *,
+    queue: Annotated[
+        str | None,
+        typer.Option(help="sqlite:///PATH or postgresql://...; default: in the state folder."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 = a free one.")] = 0,
+    by: Annotated[
+        str | None, typer.Option(help="Your name, with --access local; default: your login.")
+    ] = None,
+    access: Annotated[
+        _Access, typer.Option(help="Who may come in: this machine, tokens, or whom a proxy names.")
+    ] = _Access.local,
+    proxy: Annotated[
+        list[str] | None, typer.Option(help="Address or network of the proxy; may be repeated.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name the page is reached by; may be repeated.")
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=URL with {trace_id}, to a backend; may be repeated."),
+    ] = None,
+    https: Annotated[
+        bool, typer.Option("--https", help="A proxy serves it by HTTPS: cookies need it.")
+    ] = False,
+) -> None:
+    """Open the review page on a queue. It ends with Ctrl-C.
+
+    `spanwitness serve` shows the same page and receives spans as well.
+    """
+    for package in ("sqlalchemy", "starlette", "uvicorn", "jinja2", "itsdangerous"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, extra="review")
+    from spanwitness.review.web.settings import TrustedHeaders, WebSettings
+    from spanwitness.settings import read
+
+    settings = WebSettings(
+        host=host,
+        mode=access.value,
+        trusted=TrustedHeaders(proxies=tuple(proxy)) if proxy else None,
+        allowed_hosts=tuple(allow_host or ()),
+        local_name=by or _login(),
+        links=dict(map(read_link, link or ())),
+        is_https=https,
+    )
+    settings.check()
+    _run(queue or f"sqlite:///{read().state_dir / 'queue.db'}", settings, port)
+
+
+def _run(url: str, settings: WebSettings, port: int) -> None:
+    import uvicorn
+
+    from spanwitness.review import Queue
+    from spanwitness.review.web.app import create_app
+    from spanwitness.review.web.tokens import Tokens
+
+    listening = _bind(settings.host, port)
+    queue, tokens = Queue.open(url), Tokens.open(url)
+    try:
+        app = create_app(queue, settings, tokens=tokens)
+        shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+        print(f"review  http://{shown}:{listening.getsockname()[1]}/", flush=True)
+        print(f"queue   {queue.address}", file=sys.stderr, flush=True)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            # Who is asking is read from headers by the access mode alone.
+            proxy_headers=False,
+            timeout_graceful_shutdown=3,
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        tokens.close()
+        queue.close()
+        listening.close()
+
+
+def _login() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user without a name
+        return "local"
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot listen on {host} port {port}: {error.strerror or error}; give another --port"
+        ) from None
+
+
+def read_link(text: str) -> tuple[str, str]:
+    """Read `NAME=URL`.
+
+    Raises:
+        SettingsError: It is not of this form, or the URL has no `{trace_id}`.
+    """
+    name, equals, template = text.partition("=")
+    if not equals or "{trace_id}" not in template:
+        raise SettingsError(f"--link {text!r}: write NAME=URL, with {{trace_id}} in the URL")
+    return name.strip(), template.strip()
