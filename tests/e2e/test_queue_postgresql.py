@@ -1,0 +1,87 @@
+"""The queue on a real PostgreSQL: the tests of tests/review, and full scale on both engines."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from tests.review.queue_processes import (
+    assert_all_filed_once,
+    claim_from_processes,
+    file_and_kill,
+    judge_and_kill,
+)
+from tests.review.test_figures import *  # noqa: F403
+from tests.review.test_filing import *  # noqa: F403
+from tests.review.test_judging import *  # noqa: F403
+from tests.review.test_migrations import *  # noqa: F403
+from tests.review.test_outbox import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.e2e
+
+_SCRIPT = Path(__file__).parent / "postgresql.sh"
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a private cluster."""
+    with tempfile.TemporaryDirectory(prefix="spanwitness-postgresql-") as folder:
+        said = subprocess.run(
+            [_SCRIPT, "start", folder], check=True, stdout=subprocess.PIPE, text=True, timeout=600
+        )
+        try:
+            yield said.stdout.split()[-1]
+        finally:
+            subprocess.run([_SCRIPT, "stop", folder], check=True, timeout=60)
+
+
+def _new_database(server: str) -> str:
+    name = f"queue_{next(_numbers)}"
+    engine = sa.create_engine(
+        server.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return f"{server.rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture
+def queue_url(server: str) -> str:
+    return _new_database(server)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/queue.db"
+    return _new_database(request.getfixturevalue("server"))
+
+
+def test_six_processes_claim_two_thousand_items(either_url: str):
+    claims = claim_from_processes(either_url, n_items=2_000, n_processes=6)
+    print(claims)
+    assert claims.n_claimed == claims.n_unique == 2_000
+    assert claims.worst_s < 1
+
+
+def test_kills_over_ten_thousand_findings_lose_and_double_nothing(either_url: str):
+    kills = file_and_kill(either_url, n_findings=10_000, seed=11, longest_s=4)
+    print(kills, "kills")
+    assert kills > 10
+    assert_all_filed_once(either_url, 10_000)
+
+
+def test_items_of_killed_reviewers_come_back_at_scale(either_url: str):
+    kills = judge_and_kill(either_url, n_items=1_000, n_processes=4, seed=3)
+    print(kills, "kills")
+    assert kills > 5
