@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from spanwitness.contracts import load
+from spanwitness.contracts.suppressions import load_suppressions
 
 _ROOT = Path(__file__).parents[1]
 _PAGES = [_ROOT / "README.md", _ROOT / "examples" / "README.md", *sorted(_ROOT.glob("docs/*.md"))]
@@ -148,11 +149,15 @@ def test_the_python_of_a_page_runs_as_printed(name, tmp_path):
 
 
 @pytest.mark.parametrize("page", [p for p in _PAGES if _blocks(p, "yaml")], ids=lambda p: p.name)
-def test_the_contracts_of_a_page_load(page, tmp_path):
+def test_the_contracts_and_suppressions_of_a_page_load(page, tmp_path):
+    (tmp_path / "baseline.json").write_text('{"schema": "spanwitness.baseline/1"}')
     for block in _blocks(page, "yaml"):
-        path = tmp_path / "contract.yaml"
+        path = tmp_path / "page.yaml"
         path.write_text(block, "utf-8")
-        assert load(path).expect
+        if block.startswith("suppressions:"):
+            assert load_suppressions(path).suppressions
+        else:
+            assert load(path).expect
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda p: p.name)
