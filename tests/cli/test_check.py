@@ -20,7 +20,7 @@ def test_the_json_form_is_the_published_one(spanwitness):
     (run,) = report["runs"]
     assert list(run) == [
         *("run_id", "trace_id", "conversation_id", "agent", "contract", "dialects", "complete"),
-        *("incomplete_reasons", "ledger", "verdicts"),
+        *("incomplete_reasons", "ledger", "verdicts", "claims"),
     ]
     assert list(run["ledger"][0]) == [
         *("tool", "call_id", "side", "configured", "offered", "requested", "executed"),

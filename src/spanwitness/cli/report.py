@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from spanwitness.findings.receipts import claim_values
+
 if TYPE_CHECKING:
     from spanwitness.model import LedgerRow, Run, Severity, Verdict
     from spanwitness.rules.engine import Evaluation
@@ -35,6 +37,7 @@ def run_report(run: Run, evaluation: Evaluation, *, show_all: bool) -> dict[str,
             for verdict in evaluation.verdicts
             if show_all or verdict.verdict in {"violated", "not_assessed"}
         ],
+        "claims": [claim_values(claim) for claim in evaluation.claims],
     }
 
 

@@ -77,6 +77,10 @@ def print_run(
     for verdict in evaluation.verdicts:
         if verdict.verdict == "violated":
             _print_violation(console, run, verdict)
+    if evaluation.is_flagged:
+        from spanwitness.cli.claims_text import print_claims
+
+        print_claims(console, evaluation.claims)
     _print_not_assessed(console, evaluation.verdicts, show_all=show_all)
     if show_all:
         for word in ("holds", "not_applicable"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from spanwitness.findings.receipts import receipts_attribute
 from spanwitness.model.verdict import SEVERITIES
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
@@ -33,6 +34,20 @@ def root_attributes(judged: Judged) -> Attributes:
         names.FLAGGED: judged.is_flagged,
         names.RULES_VIOLATED: judged.rules_violated,
     }
+
+
+def closing_attributes(judged: Judged) -> Attributes:
+    """Return what the root of a run says when it ends: the judgement, and the receipts.
+
+    Of a run whose content is not recorded only states, kinds and ids of receipts are told.
+    """
+    attributes = root_attributes(judged)
+    text = receipts_attribute(judged.claims, with_content=judged.run.content == "on")
+    if text is not None:
+        attributes[names.RECEIPTS] = text
+    if judged.run.stack is not None:
+        attributes[names.STACK] = judged.run.stack
+    return attributes
 
 
 def evaluation_events(judged: Judged) -> Iterator[Attributes]:

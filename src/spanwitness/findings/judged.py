@@ -12,7 +12,7 @@ from spanwitness.model.verdict import at_least
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spanwitness.model import Run, Verdict
+    from spanwitness.model import AssessedClaim, Run, Verdict
 
 FindingKey: TypeAlias = tuple[str, str | None, int]
 
@@ -25,6 +25,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """Of all rules and clauses, whatever they said."""
     contract: str | None = None
     """Name of the contract that applied; `None` = none did."""
+    claims: tuple[AssessedClaim, ...] = ()
+    """What the answer claims, each with what it rests on and who is at fault for it."""
     is_update: bool = False
     """It holds only what spans that came late added to an earlier judgement of this run."""
 

@@ -14,7 +14,7 @@ from opentelemetry import metrics
 from opentelemetry.sdk.trace import SpanProcessor
 
 from spanwitness.export.losses import Losses
-from spanwitness.findings.attributes import evaluation_events, root_attributes
+from spanwitness.findings.attributes import closing_attributes, evaluation_events
 from spanwitness.findings.log import LogSink
 from spanwitness.findings.metrics import MetricsSink
 from spanwitness.findings.step_counts import StepCounts
@@ -42,10 +42,9 @@ if TYPE_CHECKING:
 
     from spanwitness.capture.context import RunState
     from spanwitness.contracts.model import Contract
-    from spanwitness.findings.judged import Judged, Sink
+    from spanwitness.findings.judged import Sink
     from spanwitness.live.buffer import Trace
     from spanwitness.model import Run, SpanRecord
-    from spanwitness.model.span import AttributeValue
 
 __all__ = ["Detector"]
 
@@ -214,7 +213,7 @@ class Detector(SpanProcessor):
             judged = judge(self._noting_loss(_below_its_parent(main, state), trace), self.contracts)
         for reason in judged.run.incomplete_reasons:
             state.mark_incomplete(reason)
-        span.set_attributes(_judgement(judged))
+        span.set_attributes(closing_attributes(judged))
         for attributes in evaluation_events(judged):
             span.add_event(gen_ai.EVALUATION_EVENT, attributes)
         if trace is not None:
@@ -329,13 +328,6 @@ class Detector(SpanProcessor):
 
 
 _detectors: weakref.WeakSet[Detector] = weakref.WeakSet()
-
-
-def _judgement(judged: Judged) -> dict[str, AttributeValue]:
-    attributes: dict[str, AttributeValue] = {**root_attributes(judged)}
-    if judged.run.stack is not None:
-        attributes[names.STACK] = judged.run.stack
-    return attributes
 
 
 def _closing_records(state: RunState, span: Span, trace: Trace | None) -> list[SpanRecord]:

@@ -29,7 +29,12 @@ def runs_of(records: Iterable[SpanRecord]) -> list[Run]:
 def judge(run: Run, contracts: Sequence[Contract] = ()) -> Judged:
     """Judge one run by every rule and by the contracts that are about it."""
     evaluation = engine.evaluate(run, contracts)
-    return Judged(run=run, verdicts=evaluation.verdicts, contract=evaluation.contract)
+    return Judged(
+        run=run,
+        verdicts=evaluation.verdicts,
+        contract=evaluation.contract,
+        claims=evaluation.claims,
+    )
 
 
 def judge_trace(records: Iterable[SpanRecord], contracts: Sequence[Contract] = ()) -> list[Judged]:

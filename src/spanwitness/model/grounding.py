@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from spanwitness.model.run import Claim
+from spanwitness.model.verdict import Fault, ReasoningKind
 
 ClaimKind: TypeAlias = Literal["number", "date", "identifier", "name", "quotation", "text"]
 
@@ -98,3 +99,8 @@ class AssessedClaim(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """As it is written in the answer."""
     receipt: Receipt
+    fault: Fault | None = None
+    """Who is at fault for it, by elimination; `None` = nobody, or not looked at."""
+    fault_kind: ReasoningKind | None = None
+    attribution: str | None = None
+    """The line of the table in `docs/faults.md` that decided; `None` = not looked at."""

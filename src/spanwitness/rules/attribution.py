@@ -13,13 +13,15 @@ import msgspec
 from spanwitness.rules.failures import is_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from spanwitness.model import AssessedClaim, Execution
     from spanwitness.model.verdict import Fault, ReasoningKind
     from spanwitness.rules.facts import Facts
 
-__all__ = ["RUBRIC", "Attribution", "Circumstances", "attribute", "circumstances"]
+__all__ = [
+    "RUBRIC", "Attribution", "Circumstances", "attribute", "attributed", "circumstances", "is_read",
+]  # fmt: skip
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +170,34 @@ def circumstances(
         n_fruitful=sum(e.outcome in ("value", "cached") and not is_failure(e) for e in reads),
         asked=_asked(facts, reads),
     )
+
+
+def attributed(
+    facts: Facts, *, elsewhere: Collection[str] = (), without_condition: Collection[int] = ()
+) -> tuple[AssessedClaim, ...]:
+    """Return the claims of the answer, each with who is at fault for it.
+
+    Args:
+        facts: The facts of the run.
+        elsewhere: Spans whose results are about another thing than was asked for.
+        without_condition: `id` of the claims that are told without a condition beside them.
+    """
+    found: list[AssessedClaim] = []
+    for claim in facts.claims:
+        places = claim.receipt.places
+        around = circumstances(
+            facts,
+            claim,
+            is_elsewhere=bool(places) and all(p.span_id in elsewhere for p in places),
+            omits_condition=id(claim) in without_condition,
+        )
+        who = attribute(around)
+        found.append(
+            msgspec.structs.replace(
+                claim, fault=who.fault, fault_kind=who.kind, attribution=who.line
+            )
+        )
+    return tuple(found)
 
 
 def is_read(facts: Facts, execution: Execution) -> bool:

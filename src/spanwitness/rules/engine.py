@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwitness.contracts.model import Clause, Contract
-    from spanwitness.model import LedgerRow, Run
-    from spanwitness.model.grounding import AssessedClaim
+    from spanwitness.model import AssessedClaim, LedgerRow, Run
     from spanwitness.model.verdict import VerdictWord
 
 __all__ = ["Evaluation", "evaluate", "judge_clauses"]
@@ -57,8 +56,22 @@ class Evaluation:
 
     @property
     def claims(self) -> tuple[AssessedClaim, ...]:
-        """The claims of the answer, each with what it rests on; worked out when first asked for."""
-        return self._facts.claims
+        """The claims of the answer with their receipts, and who is at fault for each."""
+        from spanwitness.rules.attribution import attributed
+        from spanwitness.rules.omitted import omitted_conditions
+
+        if not self._facts.claims:
+            return ()
+        broken = {v.rule: v for v in self.verdicts if v.verdict == "violated"}
+        source = broken.get("wrong_source")
+        omits = "condition_omitted" in broken
+        return attributed(
+            self._facts,
+            elsewhere=source.span_ids if source is not None and source.kind else (),
+            without_condition={id(o.claim) for o in omitted_conditions(self._facts)}
+            if omits
+            else (),
+        )
 
     @property
     def findings(self) -> tuple[Verdict, ...]:

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 import msgspec
 
 from spanwitness.rules import tool_names
+from spanwitness.rules.answers import answer_text
+from spanwitness.rules.citations import with_citations
 from spanwitness.rules.due import Due, due
 from spanwitness.rules.failures import is_failure
 from spanwitness.rules.offers import Offers, index_of
 from spanwitness.rules.output_tools import schema_tools, terminal_tools
 from spanwitness.rules.plain_loops import ALL_LOOP_SIGNS, loop_signs_of
-from spanwitness.rules.replies import accepted_replies, reply_texts
+from spanwitness.rules.replies import accepted_replies
 from spanwitness.rules.rule import HOLDS, NOT_APPLICABLE, Outcome, not_assessed
 from spanwitness.rules.signs import ALL_SIGNS, signs_of
 from spanwitness.rules.stated import Stated, stated
 from spanwitness.rules.subjects import ALL, subjects_of
-from spanwitness.rules.wording import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,7 +176,8 @@ class Facts:
         from spanwitness.normalize.ledger import build_ledger
 
         failed = frozenset(e.call_id for e in self.failures if e.call_id is not None)
-        return build_ledger(self.run, self.executions, failed=failed)
+        rows = build_ledger(self.run, self.executions, failed=failed)
+        return with_citations(rows, self.claims)
 
     @fact
     def sequences(self) -> tuple[CaseSequence, ...]:
@@ -341,7 +343,7 @@ class Facts:
     @fact
     def answer_text(self) -> str | None:
         """The answer: what was submitted, else given back, else the last reply's text."""
-        return _answer_text(self)
+        return answer_text(self)
 
     @fact
     def claims(self) -> tuple[AssessedClaim, ...]:
@@ -376,22 +378,3 @@ class Facts:
 def is_reply(chat: ChatCall) -> bool:
     """Say whether a model call gave a reply that its caller took."""
     return chat.error_type is None and chat.ending in ("complete", "unknown")
-
-
-def _answer_text(facts: Facts) -> str | None:
-    run = facts.run
-    submitted = run.submission
-    if submitted is not None and submitted.has_answer:
-        return as_text(submitted.answer)
-    if run.final_text is not None:
-        return run.final_text
-    for chat in reversed(facts.replies):
-        texts = reply_texts(chat)
-        if texts is None:
-            return None
-        if texts:
-            return "\n".join(texts)
-        for call in chat.requested or ():
-            if call.name in facts.output_tools and call.arguments is not None:
-                return as_text(call.arguments)
-    return None
