@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.measure.tables import write_csv
 from tests.measure.test_cli import run as measure
-from tests.measure.traced import pair, run, write
+from tests.measure.traced import outcome, pair, run, write
 from tests.stats.printed import TABLES, assert_printed
 
 from spanwitness.measure import TableError, collect, measure_comparison, pairs_of
@@ -129,3 +129,36 @@ def test_the_text_tells_difference_and_discordant_items(tmp_path, monkeypatch):
     text = measure("compare", path, "--event", "corrupted")
     for word in ("28/357", "100/357", "difference +0.202", "McNemar"):
         assert word in text
+
+
+def test_steps_that_were_scored_after_alone_are_compared_by_success(tmp_path):
+    traces = [
+        run({"step.kind": "solve", "step.name": "solve", "success.after": at % mod != 0,
+             "success.rule": "exact@1", "step.inputs": name}, item=f"i{at}")
+        for at in range(12) for name, mod in (("short", 2), ("long", 3))
+    ]  # fmt: skip
+    path = write(tmp_path / "t.jsonl", traces)
+    form = json.loads(measure("compare", path, "--by", "inputs", "--format", "json"))
+    assert form["difference"] == pytest.approx(8 / 12 - 6 / 12)
+    with pytest.raises(TableError, match=r"none of 24 executions has both bits: not_scored:before"):
+        measure("compare", path, "--by", "inputs", "--event", "corrupted")
+
+
+def test_runs_are_compared_by_their_outcomes_and_those_without_are_missing(tmp_path):
+    traces = [run(item=f"i{at}", tags=[f"model={name}"], run_id=f"{name}{at}")
+              for at in range(5) for name in "xy"]  # fmt: skip
+    traces += [outcome(name == "y", "final", run_id=f"{name}{at}")
+               for at in range(4) for name in "xy"]  # fmt: skip
+    path = write(tmp_path / "t.jsonl", traces)
+    options = ("--by", "tag:model", "--after", "final")
+    form = json.loads(measure("compare", path, *options, "--format", "json"))
+    assert (form["first"], form["second"], form["difference"]) == ("x", "y", 1)
+    assert form["accounting"]["n_missing"] == 2
+    rows = measure("compare", path, *options, "--format", "csv", "--part", "missing").splitlines()
+    assert len(rows) == 3
+
+
+def test_items_without_a_partner_are_a_table_of_their_own(tmp_path):
+    path = write_csv(tmp_path / "t.csv", one_sided()[:-1])
+    rows = measure("compare", path, "--format", "csv", "--part", "unmatched").splitlines()
+    assert rows == ["item_id,configuration", f"{MBPP['n1'] - 1},draft"]

@@ -196,3 +196,12 @@ def test_the_text_tells_orders_strata_and_changes(tmp_path, monkeypatch):
     for word in ("shuffled", "135/200", "diversity without headroom", "13/28",
                  "anchor_chosen: shuffled minus standard -0.510"):  # fmt: skip
         assert word in text
+
+
+def test_each_table_of_a_selection_has_its_csv(tmp_path):
+    path = write_csv(tmp_path / "choices.csv", [row | {"step": "judge"} for row in published()])
+    options = ("--resamples", 20, "--format", "csv", "--part")
+    for part, n_rows in (("audits", 2), ("strata", 6), ("changes", 2)):
+        (head, *rows) = measure("selection", path, *options, part).splitlines()
+        assert head.startswith("step,")
+        assert len(rows) == n_rows

@@ -142,7 +142,7 @@ def test_answers_of_runs_by_item_and_configuration(tmp_path):
 
 def test_success_of_runs_comes_from_outcomes_where_all_have_one(tmp_path):
     traces = repeated()
-    log = collect(traces)
+    log = collect(traces, keep="answers")
     assert "success" not in answers_of(log).columns
     for at, traced in enumerate(log.runs):
         traces += [outcome(at % 2, "final", run_id=traced.run.run_id)]
@@ -167,7 +167,7 @@ def test_successes_are_rarefied_with_their_answers():
 def test_runs_are_told_apart_by_stack_where_nothing_else_is_said():
     given = {"spanwitness.run.has_output": True, "spanwitness.run.output": "1"}
     traces = [run(item="a", stack=f"openai/{name}", **given) for name in "xxyy"]
-    rows = answers_of(collect(traces)).rows
+    rows = answers_of(collect(traces, keep="answers")).rows
     assert [(row["configuration"], row["run"]) for row in rows] == [
         ("openai/x", 1), ("openai/x", 2), ("openai/y", 1), ("openai/y", 2),
     ]  # fmt: skip
@@ -185,12 +185,12 @@ def test_runs_are_told_apart_by_stack_where_nothing_else_is_said():
 def test_a_run_without_answer_item_or_configuration_is_refused_by_name(root, words):
     bad = run(**({"tags": ["configuration:m"]} | root))
     with pytest.raises(TableError, match=rf"run run-\d+: .*{words}"):
-        answers_of(collect([*repeated(), bad]))
+        answers_of(collect([*repeated(), bad], keep="answers"))
 
 
 def test_a_run_that_gave_nothing_is_unparsed():
     nothing = run(item="a", tags=["configuration:m"], **{"spanwitness.run.has_output": False})
-    assert answers_of(collect([nothing])).rows[0]["answer"] is None
+    assert answers_of(collect([nothing], keep="answers")).rows[0]["answer"] is None
 
 
 # --- windows
@@ -223,18 +223,18 @@ def test_claims_of_runs_are_sought_in_what_the_model_was_shown(tmp_path):
 def test_labels_of_items_and_outcomes_go_before_claims():
     traces = [seen("a", "It is 7 km.", []), outcome(0, "final", item="a")]
     features = Features([{"item_id": "a", "label": "7 km", "quote": ""}])
-    (row,) = windows_of(collect(traces, with_windows=True), features=features).rows
+    (row,) = windows_of(collect(traces, keep="windows"), features=features).rows
     assert (row["label"], row["outcome"]) == ("7 km", True)
     with pytest.raises(TableError, match="no label of item 'a'"):
-        windows_of(collect(traces, with_windows=True),
+        windows_of(collect(traces, keep="windows"),
                    features=Features([{"item_id": "b", "label": "1"}]))  # fmt: skip
     with pytest.raises(TableError, match="no run submitted a claim"):
-        windows_of(collect(traces, with_windows=True))
+        windows_of(collect(traces, keep="windows"))
 
 
 def test_a_window_that_was_not_recorded_is_refused():
     with pytest.raises(TableError, match="is not recorded whole"):
-        windows_of(collect([run(item="a")], with_windows=True))
+        windows_of(collect([run(item="a")], keep="windows"))
 
 
 # --- verdicts and totals
@@ -307,3 +307,10 @@ def test_totals_that_cannot_be_are_refused(tmp_path):
         measure("paired", tmp_path, "--totals", "1,1,1")
     with pytest.raises(SettingsError, match="needs INPUT"):
         measure("paired")
+
+
+def test_answers_and_windows_that_were_not_kept_are_refused():
+    with pytest.raises(TableError, match="keep='answers'"):
+        answers_of(collect(repeated()))
+    with pytest.raises(TableError, match="keep='windows'"):
+        windows_of(collect(repeated(), keep="answers"))

@@ -51,7 +51,7 @@ def evidence(
         n_resamples=resamples,
         seed=seed,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=source.name)
     end(given)
 
 
@@ -85,7 +85,7 @@ def stability(  # noqa: PLR0913  one parameter an option
     from spanwitness.cli.measure_input import is_traces, read_log
     from spanwitness.measure import Features, answers_of, measure_stability
 
-    given = read_log(source, outcomes=outcomes) if is_traces(source) else None
+    given = read_log(source, outcomes=outcomes, keep="answers") if is_traces(source) else None
     result = measure_stability(
         source
         if given is None
@@ -95,7 +95,7 @@ def stability(  # noqa: PLR0913  one parameter an option
         n_resamples=resamples,
         seed=seed,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=source.name)
     end(given)
 
 
@@ -120,12 +120,12 @@ def provenance(
     from spanwitness.cli.measure_input import is_traces, read_log
     from spanwitness.measure import Features, measure_provenance, windows_of
 
-    given = read_log(source, outcomes=outcomes, with_windows=True) if is_traces(source) else None
+    given = read_log(source, outcomes=outcomes, keep="windows") if is_traces(source) else None
     result = measure_provenance(
         source if given is None else windows_of(given.log, features=Features(features)),
         level=level,
         n_resamples=resamples,
         seed=seed,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=source.name)
     end(given)

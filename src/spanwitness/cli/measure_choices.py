@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,11 @@ from spanwitness.cli import measure_options as opt  # noqa: TC001  typer evaluat
 from spanwitness.cli.measure_options import Format, RepeatedWord, chosen
 from spanwitness.cli.measure_output import end, print_result
 from spanwitness.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanwitness.measure import TracedTable, TraceLog
 
 __all__ = ["compare", "composition", "selection"]
 
@@ -60,36 +65,59 @@ def compare(  # noqa: PLR0913  one parameter an option
     corrected. A one-sided audit is --event corrupted.
     """
     from spanwitness.cli.measure_input import is_traces, read_log
-    from spanwitness.measure import Features, measure_comparison, pairs_of, read_table
-    from spanwitness.measure.audits import choose_rows
-    from spanwitness.measure.item_rows import SEPARATE
+    from spanwitness.measure import audit_across, measure_comparison, read_table
 
     given = read_log(source, outcomes=outcomes) if is_traces(source) else None
-    table = (
+    result = audit_across(
         read_table(source)
         if given is None
-        else pairs_of(
-            given.log,
-            before=before,
-            after=after,
-            group=None if by in SEPARATE else by,
-            features=Features(features),
-            repeated=repeated.value,
-        ).table
-    )
-    result = measure_comparison(
-        choose_rows(table, chosen(step=step)),
-        by=by,
-        first=first,
-        second=second,
-        event=event.value,
+        else _compared(
+            given.log, by=by, event=event, before=before, after=after, features=features,
+            repeated=repeated,
+        ),
+        lambda table: measure_comparison(
+            table,
+            by=by,
+            first=first,
+            second=second,
+            event=event.value,
+            pool=pool or (),
+            level=level,
+            n_resamples=resamples,
+            seed=seed,
+        ),
+        select=chosen(step=step),
         pool=pool or (),
-        level=level,
-        n_resamples=resamples,
-        seed=seed,
-    )
-    print_result(result, form, part)
+    )  # fmt: skip
+    print_result(result, form, part, source=source.name)
     end(given)
+
+
+def _compared(
+    log: TraceLog,
+    *,
+    by: str,
+    event: _EventWord,
+    before: str | None,
+    after: str | None,
+    features: Path | None,
+    repeated: RepeatedWord,
+) -> TracedTable:
+    """Take the success after a step alone where nothing else is asked for."""
+    from spanwitness.measure import Features, pairs_of, successes_of
+    from spanwitness.measure.item_rows import SEPARATE
+
+    group, columns = (None if by in SEPARATE else by), Features(features)
+    if event is _EventWord.success and before is None:
+        return successes_of(log, checkpoint=after, group=group, features=columns)
+    return pairs_of(
+        log,
+        before=before,
+        after=after,
+        group=group,
+        features=columns,
+        repeated=repeated.value,
+    )
 
 
 def selection(  # noqa: PLR0913  one parameter an option
@@ -145,7 +173,7 @@ def selection(  # noqa: PLR0913  one parameter an option
         pool=pool or (),
         each=each,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=source.name)
     end(given)
 
 
@@ -223,5 +251,5 @@ def composition(  # noqa: PLR0913  one parameter an option
         pool=pool or (),
         each=each,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=source.name)
     end(given)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from spanwitness.measure.traces import TraceLog
+    from spanwitness.measure.traces import Keep, TraceLog
     from spanwitness.model import SpanRecord
 
 __all__ = ["Given", "is_traces", "read_log"]
@@ -59,13 +59,13 @@ class Given:
     """Inputs that could not be read; they were named on standard error."""
 
 
-def read_log(path: Path, *, outcomes: Path | None, with_windows: bool = False) -> Given:
+def read_log(path: Path, *, outcomes: Path | None, keep: Keep = "steps") -> Given:
     """Read stored traces for a measure.
 
     Args:
         path: A trace file, a folder, or `-`.
         outcomes: A table of outcomes that arrived by another way.
-        with_windows: Also keep what each run's last model call was shown.
+        keep: What to keep of each run.
 
     Raises:
         TableError: Outcomes contradict each other, or their table cannot be read.
@@ -78,7 +78,7 @@ def read_log(path: Path, *, outcomes: Path | None, with_windows: bool = False) -
     def traces() -> Iterator[list[SpanRecord]]:
         yield from reader
 
-    log = collect(traces(), source=str(path), with_windows=with_windows)
+    log = collect(traces(), source=str(path), keep=keep)
     for problem in reader.problems:
         print(f"spanwitness: {problem}", file=sys.stderr)
     for note in reader.notes:

@@ -21,6 +21,7 @@ class Format(StrEnum):
     text = "text"
     json = "json"
     csv = "csv"
+    html = "html"
 
 
 class RepeatedWord(StrEnum):

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["end", "print_result"]
 
 
-def print_result(result: MeasureResult, form: Format, part: str | None) -> None:
+def print_result(result: MeasureResult, form: Format, part: str | None, *, source: str) -> None:
     """Print a result.
 
     Args:
         result: The result.
         form: How.
         part: With CSV, which of its tables; `None` = the main one.
+        source: What was measured, for the page's head.
 
     Raises:
         SettingsError: There is no such table.
@@ -38,6 +39,10 @@ def print_result(result: MeasureResult, form: Format, part: str | None) -> None:
         from spanwitness.measure.result import choose_part
 
         _write_csv(choose_part(result.parts, part))
+    elif form is Format.html:
+        from spanwitness.measure.report import render
+
+        sys.stdout.write(render(result.to_dict(), source=source))
     else:
         from spanwitness.cli.measure_text import print_text
 

@@ -99,7 +99,7 @@ def paired(  # noqa: PLR0913  one parameter an option
         pool=pool or (),
         each=each,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=path.name)
     end(given)
 
 
@@ -164,7 +164,7 @@ def verdicts(  # noqa: PLR0913  one parameter an option
         pool=pool or (),
         each=each,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=source.name)
     end(given)
 
 
@@ -193,4 +193,4 @@ def _print_bounds(
         n_right_after=n_after,
         corruption_possible=corruption_possible,
     )
-    print_result(result, form, part)
+    print_result(result, form, part, source=f"totals {totals}")

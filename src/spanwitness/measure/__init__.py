@@ -6,7 +6,7 @@ as a data frame. What cannot be measured is refused with the row or the span nam
 imputed.
 """
 
-from spanwitness.measure.audits import Audit, Audits, StepAccounting, audit_each
+from spanwitness.measure.audits import Audit, Audits, StepAccounting, audit_across, audit_each
 from spanwitness.measure.comparison import ComparisonResult, measure_comparison
 from spanwitness.measure.composition import CompositionResult, measure_composition
 from spanwitness.measure.evidence import EvidenceResult, measure_evidence
@@ -26,6 +26,7 @@ from spanwitness.measure.stability import ConfigurationResult, StabilityResult, 
 from spanwitness.measure.table import Table, TableError, read_table
 from spanwitness.measure.totals import TotalsResult, measure_totals
 from spanwitness.measure.traced_answers import answers_of, windows_of
+from spanwitness.measure.traced_checkpoints import successes_of
 from spanwitness.measure.traced_choices import choices_of
 from spanwitness.measure.traced_pairs import pairs_of, verdicts_of
 from spanwitness.measure.traced_sequences import sequences_of
@@ -63,6 +64,7 @@ __all__ = [
     "VerdictAudit",
     "VerdictsResult",
     "answers_of",
+    "audit_across",
     "audit_each",
     "choices_of",
     "collect",
@@ -81,6 +83,7 @@ __all__ = [
     "rewindow",
     "sequences_of",
     "stages_of",
+    "successes_of",
     "verdicts_of",
     "windows_of",
 ]

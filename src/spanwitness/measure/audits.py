@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from spanwitness.measure.table import Table
 
-__all__ = ["Audit", "Audits", "StepAccounting", "audit_each", "choose_rows", "numbered_runs"]
+__all__ = [
+    "Audit",
+    "Audits",
+    "StepAccounting",
+    "audit_across",
+    "audit_each",
+    "choose_rows",
+    "numbered_runs",
+]
 
 NONE: Final = "none"
 """The word that chooses rows without a value."""
@@ -99,14 +107,13 @@ class Audits(Generic[ResultT]):
 
     @property
     def parts(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
-        """`audits`, a row an audit and group with the columns of its identity; and `missing`."""
+        """The tables of the measure, with the columns of the identity before; and `missing`."""
         names = dict.fromkeys(name for audit in self.audits for name in audit.identity)
-        rows = [
-            {**{name: audit.identity.get(name) for name in names}, **row}
-            for audit in self.audits
-            for row in audit.result.parts["audits"]
-        ]
-        columns = dict.fromkeys(name for row in rows for name in row)
+        found: dict[str, list[dict[str, object]]] = {}
+        for audit in self.audits:
+            identity = {name: audit.identity.get(name) for name in names}
+            for part, rows in audit.result.parts.items():
+                found.setdefault(part, []).extend({**identity, **row} for row in rows)
         missing = dict.fromkeys(
             each
             for audit in self.audits
@@ -114,7 +121,7 @@ class Audits(Generic[ResultT]):
             for each in audit.accounting.missing
         )
         return {
-            "audits": [{name: row.get(name) for name in columns} for row in rows],
+            **{part: _even(rows) for part, rows in found.items()},
             "missing": [each.to_row() for each in missing],
         }
 
@@ -122,13 +129,19 @@ class Audits(Generic[ResultT]):
         """Return one of the tables as a data frame.
 
         Args:
-            part: `audits` (the default) or `missing`.
+            part: A name of `parts`; by default the first.
 
         Raises:
             SettingsError: There is no such part.
             MissingExtraError: Neither pandas nor polars is installed.
         """
         return frame_of(choose_part(self.parts, part))
+
+
+def _even(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Give all rows the same columns: only some may tell why a rate has no value."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
 
 
 def audit_each(
@@ -172,6 +185,35 @@ def audit_each(
         is_each=each,
         pooled=tuple(pool),
     )
+
+
+def audit_across(
+    given: Table | TracedTable,
+    measure: Callable[[Table], ResultT],
+    *,
+    select: Mapping[str, str] | None = None,
+    pool: Collection[str] = (),
+) -> Audits[ResultT]:
+    """Measure all the chosen rows at once, for a measure that compares audits by itself.
+
+    Args:
+        given: As of `audit_each`.
+        measure: Measures the rows, and refuses what it may not put together.
+        select: As of `audit_each`.
+        pool: The columns that it was told to pool.
+
+    Raises:
+        TableError: A column is not there, or nothing was chosen.
+    """
+    traced = given if isinstance(given, TracedTable) else None
+    table = given.table if isinstance(given, TracedTable) else given
+    table = choose_rows(table, select or {})
+    accounting = None
+    if traced is not None:
+        step = None if select is None else select.get("step")
+        accounting = _accounting(traced, {"step": step}, table)
+    audit = Audit(identity={}, result=measure(table), accounting=accounting)
+    return Audits(audits=(audit,), is_each=False, pooled=tuple(pool))
 
 
 def choose_rows(table: Table, select: Mapping[str, str]) -> Table:

@@ -37,6 +37,8 @@ def answers_of(
             recorded.
     """
     features = features or Features()
+    if log.keep == "steps":
+        raise log.refuse("the answers of the runs were not kept: collect(..., keep='answers')")
     runs = _outermost(log)
     if configuration is None:
         has_tag = any(features.group(run, _CONFIGURATION) is not None for run in runs)
@@ -76,13 +78,15 @@ def windows_of(log: TraceLog, *, features: Features | None = None) -> Table:
     every run has one and every item one row: rows of one item are no independent units.
 
     Args:
-        log: The traces, collected with windows.
+        log: The traces, collected with `keep="windows"`.
         features: Columns by item.
 
     Raises:
         TableError: A run's window or its label is not recorded.
     """
     features = features or Features()
+    if log.keep != "windows":
+        raise log.refuse("the windows of the runs were not kept: collect(..., keep='windows')")
     has_labels = "label" in features.columns
     runs = _outermost(log)
     outcomes = [log.outcome(run, "final") for run in runs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     Traces: TypeAlias = Iterable[Iterable[SpanRecord]]
     """The spans of one trace after the other, as `archive.TraceReader` gives them."""
 
-__all__ = ["Features", "TraceLog", "TracedRun", "TracedStep", "collect"]
+__all__ = ["Features", "Keep", "TraceLog", "TracedRun", "TracedStep", "collect"]
+
+Keep: TypeAlias = Literal["steps", "answers", "windows"]
+"""What is kept of runs: the more, the more memory they take."""
 
 _MAX_CHARS: Final = 256
 """Longer attributes are content, and nothing to group by."""
@@ -82,6 +85,8 @@ class TraceLog:
     """By start time, then id."""
     outcomes: Outcomes = field(default_factory=Outcomes)
     n_traces: int = 0
+    keep: Keep = "steps"
+    """What was kept of the runs."""
 
     @property
     def steps(self) -> Iterator[TracedStep]:
@@ -114,18 +119,19 @@ class TraceLog:
         return self.outcomes.of(run.run_ids, item, checkpoint)
 
 
-def collect(traces: Traces, *, source: str = "traces", with_windows: bool = False) -> TraceLog:
+def collect(traces: Traces, *, source: str = "traces", keep: Keep = "steps") -> TraceLog:
     """Read traces, keeping of each run only what measures need.
 
     Args:
         traces: The spans of one trace after the other.
         source: What they are from, for refusals.
-        with_windows: Also keep the text that each run's last model call was shown.
+        keep: `steps`, without any content; `answers`, what runs submitted and gave back, too; or
+            `windows`, also the text that each run's last model call was shown.
 
     Raises:
         TableError: Two outcomes contradict each other.
     """
-    log = TraceLog(source=source)
+    log = TraceLog(source=source, keep=keep)
     for spans in traces:
         log.n_traces += 1
         kept = []
@@ -134,12 +140,12 @@ def collect(traces: Traces, *, source: str = "traces", with_windows: bool = Fals
                 log.outcomes.add_span(span)
             else:
                 kept.append(span)
-        log.runs += _runs(kept, with_windows=with_windows)
+        log.runs += _runs(kept, keep)
     log.runs.sort(key=lambda traced: (traced.start_ns, traced.run.run_id))
     return log
 
 
-def _runs(spans: list[SpanRecord], *, with_windows: bool) -> Iterator[TracedRun]:
+def _runs(spans: list[SpanRecord], keep: Keep) -> Iterator[TracedRun]:
     by_id = {span.span_id: span for span in spans}
     runs = build_runs(spans)
     by_run = {run.run_id: run for run in runs}
@@ -154,7 +160,7 @@ def _runs(spans: list[SpanRecord], *, with_windows: bool) -> Iterator[TracedRun]
         steps = tuple(step for step in run.steps if owner[step.span_id] == run.run_id)
         root = by_id.get(run.root_span_id)
         yield TracedRun(
-            run=msgspec.structs.replace(run, chats=(), tools=(), discoveries=(), steps=steps),
+            run=_slim(run, steps, keep),
             run_ids=tuple(each.run_id for each in around),
             item_id=run.run_id if item is None else item,
             has_item=item is not None,
@@ -165,8 +171,17 @@ def _runs(spans: list[SpanRecord], *, with_windows: bool) -> Iterator[TracedRun]
                 for step in steps
                 if step.span_id in by_id
             },
-            window=_window(run) if with_windows else None,
+            window=_window(run) if keep == "windows" else None,
         )
+
+
+def _slim(run: Run, steps: tuple[Step, ...], keep: Keep) -> Run:
+    slim = msgspec.structs.replace(
+        run, chats=(), tools=(), discoveries=(), steps=steps, input_text=None
+    )
+    if keep == "steps":
+        slim = msgspec.structs.replace(slim, submission=None, final_text=None)
+    return slim
 
 
 def _short(attributes: Mapping[str, object]) -> dict[str, object]:
