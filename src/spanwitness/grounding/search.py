@@ -33,6 +33,8 @@ MAX_HITS: Final = 6
 _MAX_READ: Final = 20_000
 """Places of a word in one text that are looked at."""
 _FEW_CHARS: Final = 65_536
+_MANY_CHARS: Final = 262_144
+"""In a longer text some number can be rounded to any two digits: there, three are asked for."""
 _BACK: Final = 48
 _MAX_ZEROS: Final = 200
 _SMALL_CHARS: Final = 16_384
@@ -69,9 +71,10 @@ def find_numbers(claims: Sequence[FoundClaim], text: EvidenceText) -> dict[int, 
         Hits by the claim's index, at most `MAX_HITS` each, in the order of the text.
     """
     found: dict[int, list[Hit]] = {}
-    large = [_needle(i, c) for i, c in enumerate(claims) if c.numbers and not c.is_small]
-    small = [_needle(i, c) for i, c in enumerate(claims) if c.numbers and c.is_small]
     end = len(text.folded.text)
+    least = 3 if end > _MANY_CHARS else 2
+    large = [_needle(i, c, least) for i, c in enumerate(claims) if c.numbers and not c.is_small]
+    small = [_needle(i, c, least) for i, c in enumerate(claims) if c.numbers and c.is_small]
     if end <= _SMALL_CHARS:
         _Pass(text, large + small, found).run(end)
     else:
@@ -82,12 +85,12 @@ def find_numbers(claims: Sequence[FoundClaim], text: EvidenceText) -> dict[int, 
     return found
 
 
-def _needle(index: int, claim: FoundClaim) -> _Needle:
+def _needle(index: int, claim: FoundClaim, least_digits: int) -> _Needle:
     windows: set[tuple[float, float]] = set()
     has_zero = False
     for written in claim.numbers:
         digits = written.digits.lstrip("-")
-        rounds = 1.0 if len(digits) >= 2 else 0.0
+        rounds = 1.0 if len(digits.replace(".", "").lstrip("0")) >= least_digits else 0.0
         if claim.is_hedged and "." not in digits:
             rounds *= 10.0 ** (len(digits) - len(digits.rstrip("0")))
         for amount in written.amounts:
@@ -133,10 +136,11 @@ class _Pass:
         self._n_contexts = 0
         self._lows: list[float] = []
         self._highs: list[float] = []
+        self._owners: list[list[_Needle]] = []
 
     def run(self, end: int) -> None:
         """Look through the text up to a place."""
-        if not self._open or not _PIECE.search(self._folded, 0, end):
+        if not self._open:
             return
         self._note_windows()
         if end <= _FEW_CHARS:
@@ -146,18 +150,22 @@ class _Pass:
             done = 0
             while done < end:
                 done = self._scan(digit, done, end)
-        if any(needle.has_zero for needle in self._open):
+        if self._zeros():
             self._scan_zeros(end)
 
     def _note_windows(self) -> None:
         """Join the bounds of all open needles to a list without overlaps."""
-        self._lows, self._highs = [], []
-        for low, high in sorted(window for needle in self._open for window in needle.windows):
+        self._lows, self._highs, self._owners = [], [], []
+        owned = [(w, n.number, n) for n in self._open for w in n.windows]
+        for (low, high), _, needle in sorted(owned, key=lambda one: one[:2]):
             if self._highs and low <= self._highs[-1]:
                 self._highs[-1] = max(self._highs[-1], high)
+                if needle not in self._owners[-1]:
+                    self._owners[-1].append(needle)
             else:
                 self._lows.append(low)
                 self._highs.append(high)
+                self._owners.append([needle])
 
     def _read_each(self, end: int) -> None:
         """Of a short text, look at every number: that is cheaper than to make patterns."""
@@ -177,30 +185,31 @@ class _Pass:
                 while at < run.end() and self._folded[at] in "0.," and at < start + _BACK:
                     at += 1
                 is_zero = at >= run.end() or not self._folded[at].isdigit()
-                if start >= done and (self._may_meet(at) if not is_zero else self._has_zero):
-                    done = self._read(start)
+                asked = self._zeros() if is_zero else self._asked(at)
+                if start >= done and asked:
+                    done = self._read(start, asked)
                     self._drop_done()
 
-    @property
-    def _has_zero(self) -> bool:
-        return any(needle.has_zero for needle in self._open)
+    def _zeros(self) -> list[_Needle]:
+        return [needle for needle in self._open if needle.has_zero]
 
-    def _may_meet(self, at: int) -> bool:
-        """Say whether the digits from a place on lie within some bounds."""
+    def _asked(self, at: int) -> list[_Needle]:
+        """Return the needles within whose bounds the digits from a place on lie."""
         leading = _LEADING.match(self._folded, at)
         if leading is None:
-            return False
+            return []
         run = leading[0]
-        if self._is_within(run.translate(_DIGITS_ONLY)):
-            return True
-        if "," in run and self._is_within(run.partition(",")[0].translate(_DIGITS_ONLY)):
-            return True
-        return " " in run and self._is_within(run.partition(" ")[0].translate(_DIGITS_ONLY))
+        found = self._within(run.translate(_DIGITS_ONLY))
+        for mark in ", ":
+            if mark in run:
+                piece = self._within(run.partition(mark)[0].translate(_DIGITS_ONLY))
+                found = found + [n for n in piece if n not in found]
+        return found
 
-    def _is_within(self, digits: str) -> bool:
+    def _within(self, digits: str) -> list[_Needle]:
         value = float(f"{digits[0]}.{digits[1:]}")
         index = bisect_right(self._lows, value)
-        return index > 0 and value <= self._highs[index - 1]
+        return self._owners[index - 1] if index and value <= self._highs[index - 1] else []
 
     def _scan(self, digit: str, at: int, end: int) -> int:
         """Look at candidates that begin with a digit until a claim needs no more.
@@ -220,23 +229,26 @@ class _Pass:
         done = at
         for place in leading_pattern(prefixes).finditer(self._folded, at, end):
             start = place.start()
-            if start >= done and self._may_meet(start):
-                done = max(self._read(start), start + 1)
+            if start < done:
+                continue
+            asked = self._asked(start)
+            if asked:
+                done = max(self._read(start, asked), start + 1)
                 if self._drop_done():
                     return done
         return end
 
     def _scan_zeros(self, end: int) -> None:
         for place in islice(leading_pattern([""]).finditer(self._folded, 0, end), _MAX_ZEROS):
-            self._read(place.start())
+            self._read(place.start(), self._zeros())
 
-    def _read(self, at: int) -> int:
+    def _read(self, at: int, asked: list[_Needle]) -> int:
         parts = "," in self._folded[max(at - 2, 0) : at + 24] and commas_part(self._text, at)
         numbers = number_at(self._folded, at, commas_part=parts, is_european=self._text.is_european)
         end = at + 1
         for written in numbers:
             end = max(end, written.end)
-            for needle in self._open:
+            for needle in asked:
                 self._try(needle, written, at, parts=parts)
         return end
 
