@@ -11,7 +11,10 @@ from functools import lru_cache
 
 from spanwitness.rules import tool_names, wording
 
-__all__ = ["claims_work", "leaves_open", "tells_of_failure", "tells_plainly"]
+__all__ = [
+    "claims_work", "is_of_other_times", "leaves_open", "plain_text", "tells_of_failure",
+    "tells_plainly",
+]  # fmt: skip
 
 _PLAINLY = re.compile(
     r"\b(?:errors?|errored|exceptions?|fail(?:s|ed|ing|ures?)?|time[ds]?[ -]?out|unavailable|"
@@ -81,6 +84,11 @@ def leaves_open(answer: str) -> bool:
     return is_question or _tells_loosely(now) or wording.abstains(answer)
 
 
+def is_of_other_times(sentence: str) -> bool:
+    """Say whether a sentence is a condition, an offer, or about what may come."""
+    return bool(_CONDITIONAL.search(sentence) or _OTHER_TIMES.search(sentence))
+
+
 def claims_work(answer: str, tool: str) -> bool:
     """Say whether an answer says that the work of a tool that changes something is done.
 
@@ -90,7 +98,7 @@ def claims_work(answer: str, tool: str) -> bool:
     done = _done_words(tool)
     return any(
         done.search(sentence) and not wording.is_hedged(sentence) and not _AGAINST.search(sentence)
-        for sentence in wording.sentences(_plain(answer))
+        for sentence in wording.sentences(plain_text(answer))
     )
 
 
@@ -114,11 +122,11 @@ def _done_words(tool: str) -> re.Pattern[str]:
 
 
 def _stated(answer: str) -> list[str]:
-    sentences = [_NONE_OF_IT.sub(" ", each) for each in wording.sentences(_plain(answer))]
+    sentences = [_NONE_OF_IT.sub(" ", each) for each in wording.sentences(plain_text(answer))]
     return [each for each in sentences if not _CONDITIONAL.search(each)]
 
 
-def _plain(answer: str) -> str:
+def plain_text(answer: str) -> str:
     """Return the text of an answer, of one that is JSON the leaves."""
     leaves = wording.json_leaves(answer)
     if leaves is None:

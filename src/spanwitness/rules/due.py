@@ -8,6 +8,7 @@ import msgspec
 
 from spanwitness.rules import wording
 from spanwitness.rules.replies import reply_texts
+from spanwitness.rules.told_records import reports_finding, told_records
 
 if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
@@ -24,8 +25,9 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 def due(facts: Facts) -> Due:
     """Say whether a contract, clean runs, the tool choice or the answer itself made tools due.
 
-    An answer does so by citing a page, source or quotation that no input holds, or by reporting a
-    look-up, in a run without any: ask only where no tool was used.
+    An answer does so by citing a page, source or quotation that no input holds, by reporting a
+    look-up, or by stating what only the offered tools can tell of "your" order or account: ask only
+    where nothing was read.
     """
     run = facts.run
     for contract in facts.contracts_in_force:
@@ -58,4 +60,11 @@ def _due_by_citation(facts: Facts) -> Due:
         for text in texts or ():
             if wording.reports_look_up(text) or wording.reports_tool_output(text):
                 return Due("yes", "the answer reports a look-up that never happened")
+            thing = reports_finding(facts, text)
+            if thing:
+                return Due("yes", f"the answer says that the {thing} was looked up")
+    if not unknown:
+        thing = told_records(facts)
+        if thing:
+            return Due("yes", f"the answer tells of the {thing} what only a tool can know")
     return Due("unknown", unknown) if unknown else Due("no")

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from spanwitness.rules import tool_names, wording
 from spanwitness.rules.replies import reply_texts
 from spanwitness.rules.rule import not_assessed, rule, violated
+from spanwitness.rules.told_records import reports_finding
 
 if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
 
-@rule("fabricated_observation", severity="error", fault="reasoning")
+@rule("fabricated_observation", severity="error", fault="reasoning", version=2)
 def fabricated_observation(facts: Facts) -> Outcome:
     """The text reports a tool's output or use, and no such execution lies in the run.
 
@@ -21,7 +22,7 @@ def fabricated_observation(facts: Facts) -> Outcome:
         `<tool_response>` block), reports what a tool, search or query returned, says in the first
         person that something was looked up, or names a tool it used; and the run holds no execution
         at all, or none of the tool it names. Plain look-up words count only where tools were
-        offered, configured or listed.
+        offered, configured or listed; "I found your order" where a tool is about orders.
     Needs: The replies or the answer; executions by whatever evidence, those in the history
         included.
     Not assessed when: No text was recorded, executions cannot be known (calls or results not
@@ -82,6 +83,9 @@ def _reported(facts: Facts, text: str) -> str:
             return "The text reports what a tool returned."
         if _had_tools(facts) and wording.reports_look_up(text):
             return "The text says that something was looked up."
+        thing = reports_finding(facts, text)
+        if thing:
+            return f"The text says that the {thing} was looked up."
     unused = frozenset(n for n in facts.offered_names if n in text and not _ran(facts, n))
     used = wording.reported_tools(text, unused) if unused else ()
     return f"The text says that {used[0]} was used." if used else ""
