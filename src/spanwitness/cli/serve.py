@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from enum import StrEnum
@@ -151,8 +152,17 @@ def _run(plan: Plan, listening: socket.socket) -> None:
             proxy_headers=False,
             timeout_graceful_shutdown=10,
         )
+        web = uvicorn.Server(config)
+
+        def stop(*_: object) -> None:
+            web.should_exit = True
+
+        # uvicorn stops on these signals and then raises them again for whoever was there before:
+        # by default that would end the process before the queue is closed.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
         _announce(server, plan, listening)
-        uvicorn.Server(config).run(sockets=[listening])
+        web.run(sockets=[listening])
     finally:
         server.close()
 
