@@ -76,3 +76,10 @@ def test_headers_do_not_show_in_the_repr():
 def test_the_process_environment_is_read_by_default(monkeypatch):
     monkeypatch.setenv("SPANWITNESS_CONTENT", "digests")
     assert read().content == "digests"
+
+
+def test_the_queue_lies_in_the_state_folder_unless_said_otherwise():
+    assert read({"SPANWITNESS_STATE_DIR": "/var/x"}).queue == "sqlite:////var/x/queue.db"
+    named = read({"SPANWITNESS_QUEUE": "postgresql://me:secret@db/queue"})
+    assert named.queue == "postgresql://me:secret@db/queue"
+    assert "secret" not in repr(named)

@@ -4,6 +4,7 @@
 | --- | --- |
 | `SPANWITNESS_CONTENT` | `on`, `off` or `digests`: whether prompts, results, ... are recorded |
 | `SPANWITNESS_STATE_DIR` | folder for local traces and findings; unset: the user's state folder |
+| `SPANWITNESS_QUEUE` | address of the review queue; unset: `queue.db` in that folder |
 | `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` | read when the first one is unset |
 | `OTEL_SDK_DISABLED` | `true` switches spanwitness off with the rest of OpenTelemetry |
 | `OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER` | `otlp` or `none` |
@@ -32,6 +33,7 @@ ExporterWord: TypeAlias = Literal["otlp", "none"]
 
 CONTENT: Final = "SPANWITNESS_CONTENT"
 STATE_DIR: Final = "SPANWITNESS_STATE_DIR"
+QUEUE: Final = "SPANWITNESS_QUEUE"
 OTEL_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 SDK_DISABLED: Final = "OTEL_SDK_DISABLED"
 
@@ -56,6 +58,8 @@ class Settings:
     """`None` when neither variable is set."""
     state_dir: Path
     """Folder for local traces and findings; it need not exist yet."""
+    queue: str = field(repr=False)
+    """Address of the review queue. It may hold a password."""
     traces_exporter: ExporterWord | None = None
     metrics_exporter: ExporterWord | None = None
     otel: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -77,10 +81,12 @@ def read(variables: Mapping[str, str] | None = None) -> Settings:
             read must not turn into a default.
     """
     found = os.environ if variables is None else variables
+    state_dir = _state_dir(found)
     return Settings(
         is_disabled=found.get(SDK_DISABLED, "").strip().lower() == "true",
         content=_content(found),
-        state_dir=_state_dir(found),
+        state_dir=state_dir,
+        queue=found.get(QUEUE, "").strip() or f"sqlite:///{state_dir / 'queue.db'}",
         traces_exporter=_exporter(found, "OTEL_TRACES_EXPORTER"),
         metrics_exporter=_exporter(found, "OTEL_METRICS_EXPORTER"),
         otel={name: value for name, value in found.items() if name.startswith("OTEL_")},

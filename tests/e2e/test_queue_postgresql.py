@@ -75,13 +75,13 @@ def test_six_processes_claim_two_thousand_items(either_url: str):
 
 
 def test_kills_over_ten_thousand_findings_lose_and_double_nothing(either_url: str):
-    kills = file_and_kill(either_url, n_findings=10_000, seed=11, longest_s=4)
+    kills = file_and_kill(either_url, n_findings=10_000, n_kills=24, seed=11)
     print(kills, "kills")
-    assert kills > 10
+    assert kills == 24
     assert_all_filed_once(either_url, 10_000)
 
 
 def test_items_of_killed_reviewers_come_back_at_scale(either_url: str):
-    kills = judge_and_kill(either_url, n_items=1_000, n_processes=4, seed=3)
+    kills = judge_and_kill(either_url, n_items=500, n_kills=12, seed=3)
     print(kills, "kills")
-    assert kills > 5
+    assert kills == 12

@@ -2,7 +2,7 @@
 
 `python -m tests.review.queue_worker claim URL NAME` takes items until none is open.
 `python -m tests.review.queue_worker file URL FIRST LAST` files runs, and says which are in.
-`python -m tests.review.queue_worker judge URL NAME LEASE_S` takes and judges items for ever.
+`python -m tests.review.queue_worker judge URL NAME LEASE_S` judges items until all are judged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from tests.review.judged_runs import judged, violation
 
 from spanwitness.errors import ConflictError
-from spanwitness.review import Queue
+from spanwitness.review import ItemFilter, Queue
 
 BATCH = 20
 RULES = 50
@@ -47,7 +47,6 @@ def claim(url: str, name: str) -> None:
 
 def file(url: str, first: str, last: str) -> None:
     queue = Queue.open(url)
-    say(ready=True)
     for start in range(int(first), int(last), BATCH):
         numbers = range(start, min(start + BATCH, int(last)))
         queue.add_all([(run_of(number), None) for number in numbers])
@@ -56,18 +55,19 @@ def file(url: str, first: str, last: str) -> None:
 
 def judge(url: str, name: str, lease_s: str) -> None:
     queue = Queue.open(url)
-    say(ready=True)
     while True:
         item = queue.claim_next(name, lease_s=float(lease_s))
-        if item is None:
-            time.sleep(0.01)
-            continue
-        say(claimed=item.id)
-        try:
-            queue.verdict(item.id, verdict="confirmed", by=name, version=item.version)
-        except ConflictError:
-            continue  # the lease was over before the verdict
-        say(judged=item.id)
+        if item is not None:
+            say(claimed=item.id)
+            try:
+                queue.verdict(item.id, verdict="confirmed", by=name, version=item.version)
+            except ConflictError:
+                continue  # the lease was over before the verdict
+            say(judged=item.id)
+        elif queue.counts(ItemFilter(states=("open", "claimed"))).total == 0:
+            return
+        else:
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from spanwitness.cli.doctor import doctor
 from spanwitness.cli.learn import learn
 from spanwitness.cli.measure import measure
 from spanwitness.cli.packs import packs
+from spanwitness.cli.review import review
 from spanwitness.cli.serve import serve
 from spanwitness.errors import SpanwitnessError
 
@@ -30,6 +31,7 @@ app.command()(learn)
 app.command()(packs)
 app.command()(serve)
 app.add_typer(measure)
+app.add_typer(review)
 
 
 def _version(show: bool) -> None:  # noqa: FBT001  typer calls it with the flag's value

@@ -72,7 +72,7 @@ def serve_page(  # noqa: PLR0913  one option each
         is_https=https,
     )
     settings.check()
-    _run(queue or f"sqlite:///{read().state_dir / 'queue.db'}", settings, port)
+    _run(queue or read().queue, settings, port)
 
 
 def _run(url: str, settings: WebSettings, port: int) -> None:

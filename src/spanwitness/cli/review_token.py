@@ -35,7 +35,7 @@ def _open(queue: str | None) -> Tokens:
     from spanwitness.review.web.tokens import Tokens
     from spanwitness.settings import read
 
-    return Tokens.open(queue or f"sqlite:///{read().state_dir / 'queue.db'}")
+    return Tokens.open(queue or read().queue)
 
 
 @token.command("create")
