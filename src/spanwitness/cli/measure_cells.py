@@ -23,7 +23,8 @@ def grid(*columns: str) -> Table:
     """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
     for column in columns:
-        table.add_column(column, overflow="fold")
+        longest = max(map(len, column.split()), default=0)
+        table.add_column(column, overflow="fold", min_width=longest)
     return table
 
 

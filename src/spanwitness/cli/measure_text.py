@@ -83,7 +83,7 @@ def _audits(console: Console, result: Audits[Any]) -> None:
 def _accounting(console: Console, accounting: StepAccounting) -> None:
     n_missing = len(accounting.missing)
     console.print(
-        f"{accounting.n_rows} executions with both bits, {n_missing} missing,"
+        f"{accounting.n_rows} measured, {n_missing} missing,"
         f" {accounting.n_retried} failed and tried again"
     )
     for each in accounting.missing[:_MAX_MISSING]:

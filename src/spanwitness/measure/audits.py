@@ -51,7 +51,7 @@ class StepAccounting:
     """What became of the executions that traces hold of a step."""
 
     n_rows: int
-    """Those with both bits."""
+    """Those that were measured: executions of a step, choices, or runs."""
     n_retried: int
     """Those that failed and were tried again in their run, over all steps of the traces."""
     missing: tuple[MissingStep, ...]
@@ -283,10 +283,11 @@ def _several(found: Sequence[tuple[dict[str, str | None], Table]]) -> str:
     if len(found) > _MAX_LISTED:
         listed.append(f"and {len(found) - _MAX_LISTED} more")
     options = "/".join(f"--{name}" for name in differing)
+    alike = [name for name in differing if name not in ("step", "rule")]
+    pool = f", or, if they may be pooled, say --pool {alike[0]}" if alike else ""
     return (
         f"these are {len(found)} audits, which are never pooled: {', '.join(listed)}. Choose one"
-        f" with {options} (a beginning will do), report all with --each, or pool what may be"
-        f" pooled with --pool {differing[0]}"
+        f" with {options} (a beginning will do), report all with --each{pool}"
     )
 
 
@@ -318,7 +319,7 @@ def _accounting(
     """What is missing may lack its operation and rule: it is told by the name of its step."""
     step = identity.get("step")
     return StepAccounting(
-        n_rows=len(rows),
+        n_rows=len(set(rows.labels or ())),
         n_retried=traced.n_retried,
         missing=tuple(each for each in traced.missing if step is None or each.step == step),
         notes=traced.notes,

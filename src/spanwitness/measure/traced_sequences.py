@@ -142,7 +142,7 @@ def _of_steps(
         if bits and pair.before is not bits[-1]:
             raise log.refuse(
                 f"success before it is {pair.before} and after the step before it {bits[-1]}:"
-                " another answer went in, so the steps make no sequence",
+                " another answer went in, so these make no sequence; name the steps (stages)",
                 each.label,
             )
         bits += [pair.after] if bits else [pair.before, pair.after]
