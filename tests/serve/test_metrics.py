@@ -12,8 +12,9 @@ from tests.serve.servers import serving, wait_for
 from tests.serve.spans import cut_run, good_run
 
 from spanwitness.archive.otlp_json import encode_request
+from spanwitness.review.outbound.deliverer import deliverer_of
 from spanwitness.review.outbound.settings import OutboundSettings
-from spanwitness.serve.assembly import Plan, assemble, deliverer_of
+from spanwitness.serve.assembly import Plan, assemble
 from spanwitness.serve.holder import HoldLimits
 from spanwitness.serve.metrics import make_registry
 from spanwitness.serve.service import ServeSettings, Service

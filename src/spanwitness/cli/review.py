@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spanwitness.cli.review_deliver import deliver
 from spanwitness.cli.review_options import (
     Agent,
     By,
@@ -47,6 +48,7 @@ review.command("serve")(serve_page)
 review.command()(stats)
 review.command()(export)
 review.command()(prune)
+review.command()(deliver)
 review.add_typer(audit)
 review.add_typer(token)
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spanwitness.cli.review_options import QueueUrl, login
+from spanwitness.cli.review_serve import read_link
 from spanwitness.errors import MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
@@ -33,10 +35,7 @@ class _Content(StrEnum):
 
 def serve(  # noqa: PLR0913  one option each
     *,
-    queue: Annotated[
-        str | None,
-        typer.Option(help="sqlite:///PATH or postgresql://...; default: in the state folder."),
-    ] = None,
+    queue: QueueUrl = None,
     contract: Annotated[
         list[Path] | None, typer.Option(help="A contract file (YAML); may be repeated.")
     ] = None,
@@ -51,6 +50,9 @@ def serve(  # noqa: PLR0913  one option each
     page: Annotated[bool, typer.Option(help="Show the review page.")] = True,
     outbound: Annotated[
         Path | None, typer.Option(help="File of webhooks and backends that get verdicts.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Your name, with --access local; default: your login.")
     ] = None,
     access: Annotated[
         _Access, typer.Option(help="Who may come in: this machine, tokens, or whom a proxy names.")
@@ -107,7 +109,7 @@ def serve(  # noqa: PLR0913  one option each
     settings = read()
     mode = content.value if content is not None else settings.content or "on"
     plan = Plan(
-        queue=queue or f"sqlite:///{settings.state_dir / 'queue.db'}",
+        queue=queue or settings.queue,
         serve=ServeSettings(
             limits=HoldLimits(grace_s=grace, max_age_s=max_age, max_bytes=max_memory * 1024 * 1024),
             spool=(spool or settings.state_dir / "spool") if spooled else None,
@@ -120,7 +122,8 @@ def serve(  # noqa: PLR0913  one option each
             mode=access.value,
             trusted=TrustedHeaders(proxies=tuple(proxy)) if proxy else None,
             allowed_hosts=tuple(allow_host or ()),
-            links=dict(_link(each) for each in link or ()),
+            links=dict(map(read_link, link or ())),
+            local_name=by or login(),
             is_https=https,
         ),
         contracts=load_all(list(contract or ())),
@@ -207,10 +210,3 @@ def _forward(settings: Settings, endpoint: str) -> ExportSettings:
     if found.endpoint is None:
         raise SettingsError("--forward needs a URL")
     return found
-
-
-def _link(text: str) -> tuple[str, str]:
-    name, equals, template = text.partition("=")
-    if not equals or "{trace_id}" not in template:
-        raise SettingsError(f"--link {text!r}: write NAME=URL, with {{trace_id}} in the URL")
-    return name.strip(), template.strip()

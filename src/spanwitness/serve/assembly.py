@@ -9,8 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from spanwitness.capture.policy import ContentPolicy
-from spanwitness.review.outbound.deliverer import Deliverer, destinations_of
-from spanwitness.review.outbound.retry import RetryPolicy
+from spanwitness.review.outbound.deliverer import deliverer_of
 from spanwitness.review.store.queue import Queue
 from spanwitness.review.web.app import create_app as create_page
 from spanwitness.review.web.settings import WebSettings
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from spanwitness.contracts.model import Contract
     from spanwitness.review.outbound.settings import OutboundSettings
 
-__all__ = ["Plan", "Server", "assemble", "deliverer_of"]
+__all__ = ["Plan", "Server", "assemble"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,16 +80,6 @@ def assemble(plan: Plan) -> Server:
         tokens.close()
         queue.close()
         raise
-
-
-def deliverer_of(queue: Queue, outbound: OutboundSettings) -> Deliverer:
-    """Make what takes the messages of a queue to the destinations of a file.
-
-    Raises:
-        SettingsError: A destination cannot be used.
-    """
-    policy = RetryPolicy(**outbound.retry.model_dump())
-    return Deliverer(queue, destinations_of(outbound), policy=policy)
 
 
 def _assembled(plan: Plan, queue: Queue, tokens: Tokens) -> Server:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spanwitness.review.store.queue import Queue
     from spanwitness.review.store.values import Delivery
 
-__all__ = ["Deliverer", "Destination", "Tally", "destinations_of"]
+__all__ = ["Deliverer", "Destination", "Tally", "deliverer_of", "destinations_of"]
 
 _GONE: Final = 410
 _BATCH: Final = 20
@@ -237,3 +237,13 @@ class Deliverer:
             status=delivery.last_status,
             error="the destination answered 410 to another message",
         )
+
+
+def deliverer_of(queue: Queue, outbound: OutboundSettings) -> Deliverer:
+    """Make what takes the messages of a queue to the destinations of a file.
+
+    Raises:
+        SettingsError: A destination cannot be used.
+    """
+    policy = RetryPolicy(**outbound.retry.model_dump())
+    return Deliverer(queue, destinations_of(outbound), policy=policy)
