@@ -12,6 +12,7 @@ from spanwitness.grounding.documents import document_at, documents_of
 from spanwitness.grounding.evidence import Evidence, answering_chat
 from spanwitness.grounding.layout import excerpt
 from spanwitness.grounding.quotations import find_quotation
+from spanwitness.grounding.ranges import find_in_ranges
 from spanwitness.grounding.search import MAX_HITS, Hit, find_numbers, find_words, places
 from spanwitness.model import AssessedClaim, Place, Receipt
 
@@ -125,6 +126,9 @@ class _Assessment:
             if derived is not None:
                 return derived
         if state is None:
+            ranked = self._in_ranges(claim)
+            state = _state_of(ranked)
+        if state is None:
             return self._nothing(claim)
         hit, _ = ranked[0]
         return Receipt(
@@ -134,6 +138,16 @@ class _Assessment:
             places=self._places(ranked),
             difference=found.differences.get(id(hit)),
         )
+
+    def _in_ranges(self, claim: FoundClaim) -> list[tuple[Hit, Holder]]:
+        """Find the ranges that a value lies in, where nothing states the value itself."""
+        return [
+            (hit, holder)
+            for text in self._evidence.texts
+            if _is_given(text)
+            for hit in find_in_ranges(claim, text)
+            for holder in hit.text.holders
+        ]
 
     def _derived(self, place: int, supported: list[Operand]) -> Receipt | None:
         claim = self._claims[place]
@@ -245,7 +259,7 @@ def _is_weak(claim: FoundClaim, hits: list[Hit], best: Hit) -> bool:
         return len(claim.text.split()) < 3
     if claim.kind == "date":
         return False
-    if claim.is_small or not claim.numbers:
+    if claim.is_small or not claim.numbers or best.match == "range":
         return True
     written = claim.numbers[0]
     n_same = sum(hit.text is best.text for hit in hits)

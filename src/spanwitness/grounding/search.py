@@ -62,6 +62,8 @@ class _Needle(NamedTuple):
     windows: tuple[tuple[float, float], ...]
     """Between which bounds the leading digits lie, as numbers from 1 to 10."""
     has_zero: bool
+    text: str
+    """The claim, folded."""
 
 
 def find_numbers(claims: Sequence[FoundClaim], text: EvidenceText) -> dict[int, list[Hit]]:
@@ -101,7 +103,7 @@ def _needle(index: int, claim: FoundClaim, least_digits: int) -> _Needle:
             for unit in mantissas_of(amount.dimension):
                 value = (amount.value - unit.offset) / unit.factor
                 windows.update(_windows(abs(value), amount.step * rounds / unit.factor))
-    return _Needle(index, claim, tuple(sorted(windows)), has_zero)
+    return _Needle(index, claim, tuple(sorted(windows)), has_zero, fold_word(claim.text))
 
 
 def _windows(value: float, step: float) -> list[tuple[float, float]]:
@@ -261,6 +263,8 @@ class _Pass:
                     break
         if word is None:
             return
+        if word == "exact" and self._folded[written.start : written.end] not in needle.text:
+            word = "folded"
         hits = self._found.setdefault(needle.number, [])
         if all(hit.start != written.start for hit in hits):
             hits.append(Hit(self._text, written.start, written.end, word, is_loose))

@@ -286,7 +286,7 @@ def is_identifier(text: str) -> bool:
     if not letters:
         groups = [g for g in re.split(r"[-/.]", text) if g]
         return "-" in text and len(groups) >= 2 and len("".join(groups)) >= 6
-    if re.fullmatch(r"\d+(?:\.\d+)?[^\W\d_]{1,8}(?:/[^\W\d_]+)?", text):
+    if re.fullmatch(r"\d+(?:\.\d+)?(?:[^\W\d_]{1,8}(?:/[^\W\d_]+)?|[eE][-+]?\d+)", text):
         return False  # a number with its unit, `3.3V`, or an ordinal
     # 30-day, step-2
     return not re.fullmatch(r"\d+-[a-z]+|[a-z]+-\d{1,2}|\d+(?:\.\d+)?-[A-Za-z]{1,4}", text)
