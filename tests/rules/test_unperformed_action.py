@@ -41,6 +41,52 @@ VIOLATED = {
     "the execution failed": done("I've sent the email to Ada.", error="SMTP 550"),
     "another action was done": done("I cancelled the order for you.", gives="ok"),
 }
+GENERAL = {
+    "successfully": said("The exchange has been successfully processed."),
+    "in the other order": said("Your request was processed successfully."),
+    "both actions": said("Both actions are completed. You will get an email."),
+    "a request of the user": said("Your return request has been submitted."),
+    "first person": said("I have submitted your return for order 4711."),
+    "a headline": said("All set.\n\n1) Order 4711 cancelled\n2) Email sent"),
+    "in a field": said({"message": "The exchange has been successfully processed."}),
+    "only a read ran": run(
+        chat(calls=[call("get_order", order="1")], offers=TOOLS),
+        tool("get_order", gives={"status": "pending"}, order="1"),
+        chat("The change has been successfully applied.", offers=TOOLS),
+    ),
+}
+NOTHING_CHANGED = {
+    "a summary that is done": said("Done! Here is the summary of the paper."),
+    "all set for a question": said("All set? Then tell me the order."),
+    "a look-up": said("I have successfully verified your identity."),
+    "what will be": said("Once you confirm, the exchange will be successfully processed."),
+    "what was before": said("Your exchange was successfully processed last week."),
+    "a condition": said("If the update was successfully applied, restart."),
+    "a status that was read": run(
+        chat(calls=[call("get_order", order="1")], offers=TOOLS),
+        tool("get_order", gives={"status": "exchange requested"}, order="1"),
+        chat("The exchange has been requested.", offers=TOOLS),
+    ),
+    "a tool of unknown effect ran": run(
+        chat(calls=[call("browser", go="x")], offers=[*TOOLS, "browser"]),
+        tool("browser", gives="ok", go="x"),
+        chat("The form has been successfully submitted.", offers=TOOLS),
+    ),
+    "another write ran": done("Your request has been successfully processed.", gives="ok"),
+}
+
+
+@pytest.mark.parametrize("one", GENERAL.values(), ids=GENERAL)
+def test_a_change_in_general_words_without_any_write_is_told(one):
+    verdict = judge("unperformed_action", one)
+    assert (verdict.verdict, verdict.severity, verdict.fault) == ("violated", "error", "reasoning")
+
+
+@pytest.mark.parametrize("one", NOTHING_CHANGED.values(), ids=NOTHING_CHANGED)
+def test_general_words_that_claim_no_change_of_this_run_hold(one):
+    assert judge("unperformed_action", one).verdict == "holds"
+
+
 HOLDS = {
     "it was done": done("I have sent the email to Ada.", gives="ok"),
     "a write that returns nothing": done("I have sent the email to Ada."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spanwitness.model import ToolResultPart
 from spanwitness.rules import tool_names, wording
 from spanwitness.rules.failures import is_failure, is_success
+from spanwitness.rules.finished import claims_finished_work
 from spanwitness.rules.replies import reply_texts
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.stated import input_texts
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
+_THINKS = frozenset({"calc", "calculator", "plan", "reason", "think", "thought"})
+
 
 @rule("unperformed_action", severity="error", fault="reasoning", needs=CHATS | OFFERS)
 def unperformed_action(facts: Facts) -> Outcome:
@@ -27,8 +30,10 @@ def unperformed_action(facts: Facts) -> Outcome:
     Claims: A sentence of the answer says that the work of an offered write tool is done (with the
         words a contract declares for it, else in the first person or the passive with the verb and
         object of the tool's name: `send_email`, "I have sent the email"), and no execution in the
-        run or its history did such work successfully. Negated, conditional and future sentences do
-        not count, nor passives that only repeat what a result says.
+        run or its history did such work successfully. Or a sentence says in general words that
+        something was changed ("successfully processed", "both actions are completed"), and nothing
+        at all that may change something was executed with success. Negated, conditional and future
+        sentences do not count, nor passives that only repeat what a result says.
     Needs: Offered tools, the answer, executions by whatever evidence.
     Not assessed when: Offered tools or the answer are not recorded, the outcome of the action is
         not known, the history is held by the provider, or the trace has a hole.
@@ -61,7 +66,40 @@ def unperformed_action(facts: Facts) -> Outcome:
             span_ids=_answer_span(facts),
             evidence={"tool": tool},
         )
-    return facts.nothing_found
+    return _judge_general(facts, tools, answer)
+
+
+def _judge_general(facts: Facts, tools: list[str], answer: str) -> Outcome:
+    """Judge an answer that says in general words that something was changed: was anything?"""
+    if not facts.stands_as_success or any(_may_change(facts, e) for e in facts.executions):
+        return facts.nothing_found
+    results = (wording.as_text(e.result) for e in facts.executions if e.has_result)
+    if not claims_finished_work(answer, tools, results):
+        return facts.nothing_found
+    if not facts.run.is_complete:
+        return facts.incomplete
+    if any(chat.has_server_state for chat in facts.run.chats):
+        return not_assessed("part of the history is held by the provider")
+    if not (facts.knows_requests and facts.knows_deliveries):
+        return not_assessed("which calls were made is not recorded")
+    return violated(
+        "The answer says that something was changed, and no tool that changes anything was"
+        " executed with success.",
+        span_ids=_answer_span(facts),
+        evidence={"tool": None, "offered": tools[:20]},
+    )
+
+
+def _may_change(facts: Facts, execution: Execution) -> bool:
+    """Say whether an execution may have changed something, and did not fail."""
+    if is_failure(execution):
+        return False
+    if execution.side == "subagent" or tool_names.is_handoff(execution.tool):
+        return True
+    effect = facts.effect_of(execution)
+    if effect is None:
+        return _THINKS.isdisjoint(tool_names.words_of(execution.tool))
+    return effect == "write"
 
 
 def _write_tools(facts: Facts) -> list[str]:
