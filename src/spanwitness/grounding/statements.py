@@ -46,7 +46,7 @@ _STARTERS: Final = frozenset(
 _QUOTE_MARKS = re.compile('[\u201c\u201d\u201e\u00ab\u00bb"]')
 _ASKED = re.compile(
     r"\b(?:confirm(?:ation)?|reply|replies|replying|respond|say|saying|answer|type|write|enter"
-    r"|phrase|either|or)[\s:,*(]{0,6}(?:\w+[\s:,]{1,3}){0,2}\Z",
+    r"|phrase|either|or)\b[\s:,*(]{0,6}(?:\w+[\s:,]{1,3}){0,2}\Z",
     re.IGNORECASE,
 )
 """Words before what somebody is asked to say: it is no quotation."""
