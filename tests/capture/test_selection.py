@@ -71,6 +71,12 @@ def test_outside_of_a_step_a_shuffle_still_maps_back():
         assert shown.choose(at) == ANSWERS[shown.original(at)]
 
 
+def test_without_a_seed_the_order_is_the_standard_one():
+    with watching() as seen, sw.run("pick") as run, run.step("judge", kind="select"):
+        assert sw.shuffled(ANSWERS, item_id="q", seed=None).candidates == tuple(ANSWERS)
+    assert "spanwitness.selection.seed" not in attributes_of(seen)
+
+
 @pytest.mark.parametrize("position", [-1, 4])
 def test_a_choice_of_none_of_them_is_an_index_error(position):
     shown = sw.shuffled(ANSWERS, item_id="q", seed=1)

@@ -113,3 +113,19 @@ def test_a_bad_table_is_one_line_and_exit_status_2(tmp_path, capsys, monkeypatch
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "row 1: 'after' is missing" in error
+
+
+def test_a_mixture_is_given_as_weights_of_groups(tables, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    options = ("paired", tables["paired"], "--group", "depth", "--mixture", "easy=0.2,hard=0.8")
+    assert json.loads(run(*options, "--format", "json"))["mixture"]["weights"] == {
+        "easy": 0.2, "hard": 0.8,
+    }  # fmt: skip
+    text = run(*options)
+    assert "declared mixture: predicted change -0." in text
+    assert "half 2 held out" in text
+    with pytest.raises(SettingsError, match="say --group too"):
+        run("paired", tables["paired"], "--mixture", "easy=1")
+    for bad in ("easy", "easy=much", "=1"):
+        with pytest.raises(SettingsError, match="give weights"):
+            run("paired", tables["paired"], "--group", "depth", "--mixture", bad)

@@ -4,6 +4,7 @@ import pytest
 from tests.measure.tables import flows
 
 from spanwitness.measure import TableError, measure_paired
+from spanwitness.stats.counts import CountError
 from spanwitness.stats.paired import PairedCounts
 
 EASY = flows(corrected=3, corrupted=2, right=90, wrong=5, depth="easy")
@@ -143,3 +144,35 @@ def test_a_revised_right_answer_disproves_that_the_protocol_forbids_it():
     with pytest.raises(TableError, match="does not forbid") as refused:
         measure_paired(rows, corruption_possible=False)
     assert refused.value.row == 5
+
+
+def test_a_declared_mixture_is_predicted_by_group_beside_the_pool():
+    rows = EASY + HARD
+    found = measure_paired(rows, group="depth", mixture={"easy": 0.2, "hard": 0.8})
+    told = found.to_dict()["mixture"]
+    assert told["conditioned"] < told["pooled"] < 0
+    assert told["p_before"] == pytest.approx(0.2 * 0.92 + 0.8 * 0.4)
+    with pytest.raises(CountError, match="of which there are no items"):
+        measure_paired(rows, group="depth", mixture={"easy": 0.2, "odd": 0.8})
+    with pytest.raises(CountError, match="sum to 1"):
+        measure_paired(rows, group="depth", mixture={"easy": 0.2})
+    assert measure_paired(rows).to_dict()["mixture"] is None
+
+
+def test_each_half_of_the_items_is_predicted_from_the_other():
+    rows = [row | {"run": run} for run in range(2) for row in EASY + HARD]
+    found = measure_paired(rows, group="depth").held_out
+    assert [(fold.fold, fold.n_pairs) for fold in found] == [("half 1", 200), ("half 2", 200)]
+    total = sum(fold.error.observed * fold.n_pairs for fold in found)
+    assert total == pytest.approx(2 * (7 - 22))
+    for fold in found:
+        assert abs(fold.error.conditioned) < 0.15
+    assert measure_paired(rows).held_out == ()
+    assert measure_paired([EASY[0]], group="depth").held_out == ()
+
+
+def test_all_rows_of_a_result_have_the_same_columns_also_where_nothing_was_at_risk():
+    rows = EASY + flows(corrected=1, corrupted=0, right=0, wrong=3, depth="none right")
+    audits = measure_paired(rows, group="depth").parts["audits"]
+    assert len({tuple(row) for row in audits}) == 1
+    assert audits[-1]["corruption_rate_reason"] == "not_at_risk"

@@ -224,7 +224,7 @@ def shuffled(
     candidates: Sequence[T],
     *,
     item_id: str,
-    seed: int,
+    seed: int | None,
     anchor: int = 0,
     success: Callable[[T], bool | None] | None = None,
 ) -> Presented[T]:
@@ -237,7 +237,7 @@ def shuffled(
     Args:
         candidates: At least one, in the standard order.
         item_id: The item: another item gets another order.
-        seed: Seed of the audit.
+        seed: Seed of the audit; `None` = the standard order, recorded by the same code.
         anchor: Position, in the standard order, of the candidate that would stand without the step.
         success: Says whether a candidate is right; `None` = the step's own success rule.
 

@@ -47,6 +47,13 @@ def paired(  # noqa: PLR0913  one parameter an option
     features: opt.Features = None,
     repeated: opt.Repeated = RepeatedWord.refuse,
     unequal_runs: opt.Unequal = UnequalWord.refuse,
+    mixture: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP=WEIGHT,...",
+            help="With --group: predict the change for this mixture of groups; weights sum to 1.",
+        ),
+    ] = None,
     totals: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +78,7 @@ def paired(  # noqa: PLR0913  one parameter an option
     from spanwitness.cli.measure_input import is_traces, read_log
     from spanwitness.measure import Features, audit_each, measure_paired, pairs_of, read_table
 
-    path = _given(source)
+    path, weights = _given(source), _weights(mixture, group)
     given = read_log(path, outcomes=outcomes) if is_traces(path) else None
     result = audit_each(
         read_table(path)
@@ -91,6 +98,7 @@ def paired(  # noqa: PLR0913  one parameter an option
             pool=pool or (),
             corruption_possible=not never_revises_right,
             unequal=unequal_runs.value,
+            mixture=weights,
             level=level,
             n_resamples=resamples,
             seed=seed,
@@ -166,6 +174,23 @@ def verdicts(  # noqa: PLR0913  one parameter an option
     )
     print_result(result, form, part, source=source.name)
     end(given)
+
+
+def _weights(mixture: str | None, group: str | None) -> dict[str, float] | None:
+    if mixture is None:
+        return None
+    if group is None:
+        raise SettingsError("--mixture tells weights of groups: say --group too")
+    weights: dict[str, float] = {}
+    for piece in mixture.split(","):
+        name, _, weight = piece.rpartition("=")
+        try:
+            weights[name.strip()] = float(weight)
+        except ValueError:
+            name = ""
+        if not name:
+            raise SettingsError(f"--mixture {mixture!r}: give weights, as easy=0.2,hard=0.8")
+    return weights
 
 
 def _given(source: Path | None) -> Path:

@@ -159,6 +159,27 @@ def _paired(console: Console, result: PairedResult) -> None:
             style="dim",
         )
     )
+    if result.mixture is not None:
+        told = result.mixture.prediction
+        console.print(
+            Text(
+                f"declared mixture: predicted change {_change(told.conditioned)} by group,"
+                f" {_change(told.pooled)} pooled, from {told.p_before:.3f}"
+            )
+        )
+    for fold in result.held_out:
+        error = fold.error
+        console.print(
+            Text(
+                f"{fold.fold} held out: change {error.observed:+.3f}, predicted minus observed"
+                f" {_change(error.conditioned)} by group, {_change(error.pooled)} pooled",
+                style="dim",
+            )
+        )
+
+
+def _change(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:+.3f}"
 
 
 def _break_even(audit: StepAudit) -> str:

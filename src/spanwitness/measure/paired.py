@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from spanwitness.measure.item_rates import rate_json, rate_over_items
 from spanwitness.measure.item_rows import SEPARATE, ItemPair, Unequal, natural_order, read_rows
+from spanwitness.measure.predictions import DeclaredMixture, HeldOutFold, held_out_halves
 from spanwitness.measure.result import choose_part, frame_of
 from spanwitness.measure.table import as_table
 from spanwitness.stats.bootstrap import N_RESAMPLES, SEED
 from spanwitness.stats.counts import rate
 from spanwitness.stats.decision import Decision, decide
-from spanwitness.stats.groups import sensitivity
+from spanwitness.stats.groups import predict_mixture, sensitivity
 from spanwitness.stats.paired import BreakEven, PairedCounts
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class StepAudit:
         for key, value in self.to_dict().items():
             if isinstance(value, dict):
                 row.update({f"{key}_{name}": inner for name, inner in value.items()})
+                row.setdefault(f"{key}_reason", None)
             else:
                 row[key] = value
         return row
@@ -93,6 +95,10 @@ class PairedResult:
     cost: float
     level: float
     seed: int
+    mixture: DeclaredMixture | None = None
+    """What a declared mixture of the groups would give; `None` = none was declared."""
+    held_out: tuple[HeldOutFold, ...] = ()
+    """How far the rates of one half of the items, pooled and by group, miss the other half."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the form `spanwitness.paired/1`."""
@@ -107,6 +113,8 @@ class PairedResult:
                 {"group": each.group, "shift": each.shift, "predicted_change": each.change}
                 for each in shifted
             ],
+            "mixture": None if self.mixture is None else self.mixture.to_dict(),
+            "held_out": [fold.to_dict() for fold in self.held_out],
             "cost": self.cost,
             "level": self.level,
             "seed": self.seed,
@@ -114,16 +122,16 @@ class PairedResult:
 
     @property
     def parts(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
-        """One table, `audits`: a row for all (group empty) and one a group."""
+        """`audits`, a row for all (group empty) and one a group; and `held_out`."""
         rows = [self.overall.to_row(None)]
         rows += [audit.to_row(name) for name, audit in self.groups.items()]
-        return {"audits": rows}
+        return {"audits": rows, "held_out": [fold.to_dict() for fold in self.held_out]}
 
     def to_frame(self, part: str | None = None) -> object:
         """Return the audits as a data frame.
 
         Args:
-            part: `audits`, or `None`.
+            part: `audits` (the default) or `held_out`.
 
         Raises:
             SettingsError: There is no such part.
@@ -140,6 +148,7 @@ def measure_paired(  # noqa: PLR0913  one keyword per choice
     pool: Collection[str] = (),
     corruption_possible: bool = True,
     unequal: Unequal = "refuse",
+    mixture: Mapping[str, float] | None = None,
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
@@ -160,6 +169,8 @@ def measure_paired(  # noqa: PLR0913  one keyword per choice
             corruption rate was not at risk, and a row that shows a corruption is refused.
         unequal: What to do where items have unequal runs: `refuse`, or `weigh` each item by its
             runs; intervals resample items either way.
+        mixture: Weight by group, summing to 1: what the groups' rates predict for such items,
+            beside what pooled rates would.
         level: Probability inside the intervals.
         n_resamples: Resamples of items, where they repeat.
         seed: Seed of the resampling.
@@ -168,7 +179,8 @@ def measure_paired(  # noqa: PLR0913  one keyword per choice
         TableError: A bit is missing, NaN or neither 0 nor 1; (item, run) comes twice; items have
             unequal runs; a group is missing; rows are of different steps, operations, inputs,
             rules or stacks; a right answer was revised where that is said to be impossible.
-        CountError: The cost or the level cannot be used.
+        CountError: The cost or the level cannot be used; the mixture does not sum to 1 or has a
+            group of which there are no items.
         MissingExtraError: The extra `measure` is not installed.
     """
     source = as_table(table)
@@ -185,14 +197,22 @@ def measure_paired(  # noqa: PLR0913  one keyword per choice
     if group is not None:
         for outcome in outcomes:
             by_group.setdefault(outcome.group, []).append(outcome)
+    groups = {name: audit(by_group[name]) for name in sorted(by_group, key=natural_order)}
     return PairedResult(
         overall=audit(outcomes),
-        groups={name: audit(by_group[name]) for name in sorted(by_group, key=natural_order)},
+        groups=groups,
         group_column=group,
         cost=cost,
         level=level,
         seed=seed,
+        mixture=None if mixture is None else _declared(groups, mixture),
+        held_out=held_out_halves(outcomes, seed=seed) if group is not None else (),
     )
+
+
+def _declared(groups: Mapping[str, StepAudit], mixture: Mapping[str, float]) -> DeclaredMixture:
+    counts = {name: audit.counts for name, audit in groups.items()}
+    return DeclaredMixture(weights=mixture, prediction=predict_mixture(counts, mixture))
 
 
 def _without_corruption(audit: StepAudit) -> StepAudit:
