@@ -88,7 +88,7 @@ def document_at(text: str, at: int) -> Document | None:
     if text.lstrip()[:1] in ("{", "["):
         return _of_record(text, at)
     last = None
-    for found in _MARK.finditer(text, max(at - 20_000, 0), at):
+    for found in _MARK.finditer(text, max(at - _RECORD, 0), at):
         last = found
     if last is None:
         return None

@@ -30,6 +30,14 @@ _ONE: Final = {
 _KEPT: Final = frozenset("\u00b2\u00b3\u00b9\u00bc\u00bd\u00be\u2122\u00a0\u2026")
 _LONGER: Final = {"\u2103": "\u00b0C", "\u2109": "\u00b0F"}
 _MAX_ESCAPES: Final = 200
+_FREQUENT: Final = (
+    *_ONE,
+    *_LONGER,
+    *map(chr, range(0xFB00, 0xFB05)),
+    *map(chr, range(0xFF10, 0xFF1A)),
+)
+_MANY_BYTES: Final = 200_000
+"""Of texts in other scripts, only the frequent characters are folded: to list all takes long."""
 _ESCAPES: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
@@ -92,6 +100,8 @@ def fold_word(text: str) -> str:
 def _others(text: str) -> list[str]:
     """Return the characters beyond ASCII that a text has."""
     rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    if len(rest) > _MANY_BYTES:
+        return [char for char in _FREQUENT if char in text]
     return sorted(filter(_folded_char, set(rest.decode("utf-8", "surrogatepass"))))
 
 

@@ -25,7 +25,7 @@ _LABEL_UNIT = re.compile(
 _EUROPEAN = re.compile(r"\d\.\d{3},\d|(?<![\d.,])\d{1,3},\d{1,2}(?![\d,.])")
 _ANGLO = re.compile(r"\d,\d{3}\.\d|(?<![\d.,])\d{1,3}\.\d{1,2}(?![\d,.])")
 _SAMPLE: Final = 20_000
-_MAX_LINE: Final = 4000
+_MAX_LINE: Final = 1000
 _MAX_UP: Final = 60
 
 
@@ -163,7 +163,7 @@ def excerpt(text: str, start: int, end: int) -> str:
 
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
-_MAX_SCAN: Final = 1_000_000
+_MAX_SCAN: Final = 250_000
 _EVERY: Final = 4_096
 
 

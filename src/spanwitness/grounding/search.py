@@ -39,7 +39,7 @@ _BACK: Final = 48
 _MAX_ZEROS: Final = 200
 _SMALL_CHARS: Final = 16_384
 """Bare small numbers are looked for in the beginning of a text only: they prove nothing."""
-_MAX_CONTEXTS: Final = 400
+_MAX_CONTEXTS: Final = 120
 
 
 class Hit(NamedTuple):
@@ -332,23 +332,23 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _KINDS: Final = {
-    "p": "(?:page|pp?)", "s": "(?:section|sect?|\u00a7)", "\u00a7": "(?:section|sect?|\u00a7)",
-    "t": "table", "f": "fig(?:ure)?", "c": "chapter", "a": "appendix",
+    "p": ("page", r"p\."), "s": ("section", r"sec\.", "\u00a7"), "\u00a7": ("section", "\u00a7"),
+    "t": ("table",), "f": ("figure", r"fig\."), "c": ("chapter",), "a": ("appendix",),
 }  # fmt: skip
 
 
 def _find_reference(kind: str, number: str, text: EvidenceText) -> list[Hit]:
-    word = _KINDS[kind[0].lower()]
-    pattern = re.compile(
-        rf"{word}(?:s|_?(?:number|no|num|index))?[\W_]{{0,6}}{re.escape(number)}(?![\d]|\.\d)"
-    )
     hits: list[Hit] = []
-    for found in pattern.finditer(text.lower):
-        if not text.lower[found.start() - 1 : found.start()].isalpha():
-            hits.append(Hit(text, *found.span(), "folded"))
-            if len(hits) >= MAX_HITS:
-                break
-    return hits
+    body = text.lower
+    for word in _KINDS[kind[0].lower()]:
+        pattern = re.compile(
+            rf"{word}(?:s|_?(?:number|no|num|index))?[\W_]{{0,6}}{re.escape(number)}(?!\d|\.\d)"
+        )
+        for found in islice(pattern.finditer(body), MAX_HITS):
+            before = body[found.start() - 1 : found.start()] if found.start() else ""
+            if not before.isalpha() or word == r"p\.":
+                hits.append(Hit(text, *found.span(), "folded"))
+    return hits[:MAX_HITS]
 
 
 def _in_identifier(text: str, digits: str) -> list[re.Match[str]]:
