@@ -54,11 +54,11 @@ class Collecting:
         self.runs = []
         self.n_failures = n_failures
 
-    def take(self, run) -> None:
+    def take(self, runs) -> None:
         if self.n_failures:
             self.n_failures -= 1
             raise OSError("not now")
-        self.runs.append(run)
+        self.runs.extend(runs)
 
     def rules(self):
         return {v.rule for run in self.runs for v in run.judged.findings}

@@ -184,21 +184,24 @@ class VerdictSpanSink:
         self._forwarder = forwarder
         self._now_ns = now_ns
 
-    def take(self, run: JudgedRun) -> None:
-        """Send the verdict spans of one judged run.
+    def take(self, runs: Sequence[JudgedRun]) -> None:
+        """Send the verdict spans of judged runs.
 
         Raises:
-            BufferError: Too much waits already; the run is handed over again later.
+            BufferError: Too much waits already; the runs are handed over again later.
         """
+        spans = [span for run in runs for span in self._spans(run)]
+        if spans and not self._forwarder.offer("protobuf", encode_proto_request(spans)):
+            raise BufferError("too much waits to be forwarded")
+
+    def _spans(self, run: JudgedRun) -> list[SpanRecord]:
         told = _told_rules(run.spans, run.judged.run.run_id)
         found = run.judged.keyed_findings()
-        spans = [
+        return [
             make_verdict_record(run.judged, found[key], key, run.spans, time_ns=self._now_ns())
             for key in run.news
             if found[key].rule not in told
         ]
-        if spans and not self._forwarder.offer("protobuf", encode_proto_request(spans)):
-            raise BufferError("too much waits to be forwarded")
 
 
 def make_verdict_record(

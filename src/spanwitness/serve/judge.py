@@ -14,6 +14,7 @@ from spanwitness.live.evaluate import judge, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from spanwitness.contracts.model import Contract
     from spanwitness.findings.judged import FindingKey, Judged
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Judge", "JudgedRun", "RunSink"]
 
 _MAX_DELAY_S: Final = 60.0
+_BATCH: Final = 50
 
 
 class JudgedRun(NamedTuple):
@@ -47,8 +49,8 @@ class RunSink(Protocol):
 
     name: str
 
-    def take(self, run: JudgedRun) -> None:
-        """Take one judged run."""
+    def take(self, runs: Sequence[JudgedRun]) -> None:
+        """Take judged runs: all of them, or raise."""
         ...
 
 
@@ -111,8 +113,7 @@ class Judge:
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        for trace_id in self._holder.all_waiting():
-            self._judge(trace_id)
+        self._judge_all(self._holder.all_waiting())
         if self._spool is not None:
             self._spool.release(self._holder.unfinished().__contains__)
         return self._holder.n_waiting
@@ -123,8 +124,7 @@ class Judge:
         limits = self._holder.limits
         is_full = self._holder.size_bytes > 0.9 * limits.max_bytes
         due = self._holder.due(now, is_full=is_full)
-        for trace_id in due:
-            self._judge(trace_id)
+        self._judge_all(due)
         self._holder.let_go(self._clock())
         if self._spool is not None:
             self._spool.release(self._holder.holds)
@@ -138,49 +138,65 @@ class Judge:
                 self.run_due()
             self._wake.wait(pause_s)
 
-    def _judge(self, trace_id: str) -> None:
-        with self._judging:
-            held = self._holder.take(trace_id)
-            if held is None:
-                return
-            told: dict[str, set[FindingKey]] | None = None
-            with guard("serve.judge"):
-                told = self._tell(held)
-            now = self._clock()
-            if told is None:
-                self._holder.postpone(trace_id, until=now + self._delay_s)
-                self._delay_s = min(_MAX_DELAY_S, 2 * self._delay_s)
-                return
-            self._delay_s = 1.0
-            self._holder.judged(held, told, now=now)
-            self.lag_s = max(0.0, now - held.received_at - self._holder.limits.grace_s)
+    def _judge_all(self, trace_ids: Sequence[str]) -> None:
+        """Judge traces in batches: a database takes fifty runs in little more time than one."""
+        for start in range(0, len(trace_ids), _BATCH):
+            batch = trace_ids[start : start + _BATCH]
+            if not self._judge(batch) and len(batch) > 1:
+                # One of them may be at fault: it must not hold up the others.
+                for trace_id in batch:
+                    self._judge([trace_id])
 
-    def _tell(self, held: Held) -> dict[str, set[FindingKey]] | None:
-        """Judge the runs of a trace and tell every sink; `None` = one of them failed."""
+    def _judge(self, trace_ids: Sequence[str]) -> bool:
+        """Judge traces and tell the sinks; say whether all sinks took them."""
+        with self._judging:
+            taken = [held for held in map(self._holder.take, trace_ids) if held is not None]
+            is_told = False
+            runs: list[list[JudgedRun]] = []
+            with guard("serve.judge"):
+                runs = [self._judged(held) for held in taken]
+                is_told = self._tell([run for each in runs for run in each])
+            now = self._clock()
+            if not is_told:
+                if len(taken) == 1:
+                    self._holder.postpone(taken[0].trace_id, until=now + self._delay_s)
+                    self._delay_s = min(_MAX_DELAY_S, 2 * self._delay_s)
+                return False
+            self._delay_s = 1.0
+            for held, found in zip(taken, runs, strict=True):
+                self._note(held, found, now)
+        return True
+
+    def _judged(self, held: Held) -> list[JudgedRun]:
+        """Judge the runs of a trace."""
+        found: list[JudgedRun] = []
+        for run in runs_of(held.spans):
+            judged = judge(_noting_refusals(run, held.n_refused), self._contracts)
+            before: AbstractSet[FindingKey] = held.told.get(run.run_id, frozenset())
+            fresh = frozenset(judged.keyed_findings()) - before
+            found.append(JudgedRun(judged, held.spans, fresh))
+        return found
+
+    def _tell(self, runs: Sequence[JudgedRun]) -> bool:
+        for sink in self._sinks:
+            is_taken = False
+            with guard(f"serve.sink.{sink.name}"):
+                sink.take(runs)
+                is_taken = True
+            if not is_taken:
+                self._counters.add_sink_failure(sink.name)
+                return False
+        return True
+
+    def _note(self, held: Held, runs: Sequence[JudgedRun], now: float) -> None:
+        """Take note of a trace that everybody was told of."""
         told = held.told
-        runs = [
-            judge(_noting_refusals(run, held.n_refused), self._contracts)
-            for run in runs_of(held.spans)
-        ]
-        news: list[JudgedRun] = []
-        for judged in runs:
-            found = judged.keyed_findings()
-            before = told.get(judged.run.run_id)
-            fresh = frozenset(found) - (before or frozenset())
-            news.append(JudgedRun(judged, held.spans, fresh))
-        for run in news:
-            for sink in self._sinks:
-                is_taken = False
-                with guard(f"serve.sink.{sink.name}"):
-                    sink.take(run)
-                    is_taken = True
-                if not is_taken:
-                    self._counters.add_sink_failure(sink.name)
-                    return None
-        for run in news:
-            self._count(run, is_again=run.judged.run.run_id in told)
-            told.setdefault(run.judged.run.run_id, set()).update(run.news)
-        return told
+        for run in runs:
+            run_id = run.judged.run.run_id
+            self._count(run, is_again=run_id in told)
+            told.setdefault(run_id, set()).update(run.news)
+        self._holder.judged(held, told, now=now)
+        self.lag_s = max(0.0, now - held.received_at - self._holder.limits.grace_s)
 
     def _count(self, run: JudgedRun, *, is_again: bool) -> None:
         judged = run.judged

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spanwitness.capture.policy import ContentPolicy
     from spanwitness.review.store.queue import Queue
     from spanwitness.serve.judge import JudgedRun
@@ -26,10 +28,10 @@ class QueueSink:
         self._queue = queue
         self._policy = policy
 
-    def take(self, run: JudgedRun) -> None:
-        """File one judged run.
+    def take(self, runs: Sequence[JudgedRun]) -> None:
+        """File judged runs in one transaction.
 
         Raises:
-            ReviewError: The database does not answer; the run is handed over again later.
+            ReviewError: The database does not answer; the runs are handed over again later.
         """
-        self._queue.add(run.judged, spans=run.spans, content=self._policy)
+        self._queue.add_all([(run.judged, run.spans) for run in runs], content=self._policy)

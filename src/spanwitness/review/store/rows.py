@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import sqlalchemy as sa
@@ -73,8 +74,15 @@ def short(text: str | None, limit: int = MAX_NAME_CHARS) -> str | None:
 
 def insert_new(connection: Connection, table: sa.Table, **values: object) -> int | None:
     """Insert a row unless its unique key is there; return its id, or `None`."""
+    statement = _insertion(connection.dialect.name, table)
+    return cast("int | None", connection.execute(statement, values).scalar())
+
+
+@lru_cache(maxsize=64)
+def _insertion(dialect: str, table: sa.Table) -> sa.Executable:
+    """Return the statement without its values: to build it takes longer than to run it."""
     insert: Any
-    if connection.dialect.name == "sqlite":
+    if dialect == "sqlite":
         from sqlalchemy.dialects import sqlite
 
         insert = sqlite.insert(table)
@@ -82,8 +90,7 @@ def insert_new(connection: Connection, table: sa.Table, **values: object) -> int
         from sqlalchemy.dialects import postgresql
 
         insert = postgresql.insert(table)
-    statement = insert.values(**values).on_conflict_do_nothing().returning(table.c.id)
-    return cast("int | None", connection.execute(statement).scalar())
+    return cast("sa.Executable", insert.on_conflict_do_nothing().returning(table.c.id))
 
 
 def find_item(connection: Connection, item_id: int, *, is_locked: bool = False) -> Row[Any]:
