@@ -55,6 +55,31 @@ def test_without_out_the_text_is_the_contract_itself(spanwitness, clean, tmp_pat
     assert load(file).name.startswith("learned")
 
 
+def test_an_agents_name_cannot_leave_the_comments(spanwitness, clean, tmp_path):
+    name = "x\nactions: {a: [b]}\n../../y"
+    clean.write_text(clean.read_text().replace("datasheet-agent", json.dumps(name)[1:-1]))
+    out = tmp_path / "contract.yaml"
+    learned = spanwitness("learn", clean, "--out", out)
+    assert learned.status == 0, learned.err
+    assert load(out).when.agent == (name,)
+    assert load(out).actions == {}
+    assert "\nactions:" not in learned.out
+
+
+def test_each_agent_gets_a_file_of_its_own(spanwitness, clean, tmp_path):
+    other = copies(tmp_path / "more", "clean", 120)
+    lines = other.read_text().replace("datasheet-agent", "../second agent").splitlines()[60:]
+    other.write_text("\n".join(lines) + "\n")
+    out = tmp_path / "contract.yaml"
+    learned = spanwitness("learn", clean, other, "--out", out)
+    assert learned.status == 0, learned.err
+    names = {path.name: load(path).name for path in tmp_path.glob("contract*")}
+    assert names == {
+        "contract.datasheet-agent.yaml": "learned-datasheet-agent",
+        "contract...-second-agent.yaml": "learned-../second agent",
+    }
+
+
 def test_only_clean_runs_are_learned_from_and_the_others_are_counted(spanwitness, clean, tmp_path):
     shutil.copy(_TRACES / "bypass.otlp.json", tmp_path / "traces")
     learned = json.loads(spanwitness("learn", tmp_path / "traces", "--format", "json").out)

@@ -126,6 +126,8 @@ def _file_of(one: LearnedContract, out: Path | None, *, n_all: int) -> Path:
 def _yaml(one: LearnedContract, learned: Learned, out: Path | None, baseline: Path | None) -> str:
     import yaml
 
+    from spanwitness.cli.terminal import visible
+
     value = one.contract.as_json()
     if baseline is not None:
         # The file holds its path, relative to the contract's.
@@ -133,7 +135,8 @@ def _yaml(one: LearnedContract, learned: Learned, out: Path | None, baseline: Pa
         file = baseline.resolve()
         is_below = file.is_relative_to(folder)
         value["baseline"] = str(file.relative_to(folder) if is_below else file)
-    head = "".join(f"# {line}\n" for line in _told(one, learned))
+    # Names come from traces: one with a line end must not leave the comment.
+    head = "".join(f"# {visible(line)}\n" for line in _told(one, learned))
     return head + yaml.safe_dump(value, sort_keys=False, width=100, allow_unicode=True)
 
 
