@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.rules.builders import call, chat, run, tool
+
 from spanwitness.grounding import assess
 from spanwitness.rules.facts import Facts
-from tests.rules.builders import call, chat, run, tool
 
 if TYPE_CHECKING:
     from spanwitness.model import AssessedClaim, Receipt, Run

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.grounding.receipts import read, receipt
+from tests.rules.builders import chat, json_schema, run, submission
 
 from spanwitness.grounding import FoundClaim, claims_of
 from spanwitness.model import Claim
-from tests.grounding.receipts import read, receipt
-from tests.rules.builders import chat, json_schema, run, submission
 
 
 def kinds(answer: str) -> dict[str, str]:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-
-from spanwitness.grounding import assess
-from spanwitness.model import Claim, MediaPart
-from spanwitness.rules.facts import Facts
 from tests.grounding.receipts import claims, read
 from tests.rules.builders import (
     assistant,
@@ -20,6 +16,10 @@ from tests.rules.builders import (
     user,
     without_content,
 )
+
+from spanwitness.grounding import assess
+from spanwitness.model import Claim, MediaPart
+from spanwitness.rules.facts import Facts
 
 
 def state(of: object, said: str) -> str:

@@ -59,7 +59,7 @@ class EvidenceText:
         self.text = unescaped(text)
         """As it stands, but for escapes that JSON needs in ASCII."""
         self.holders: list[Holder] = []
-        self._known: set[object] = set()
+        self._known: dict[tuple[str, str | None], int] = {}
 
     @cached_property
     def folded(self) -> Folded:
@@ -94,11 +94,22 @@ class EvidenceText:
         return JsonPaths(self.folded.text)
 
     def add(self, holder: Holder) -> None:
-        """Note one more place at which the text stands; a history repeated is no other place."""
-        key = (holder.source, holder.call_id, holder.in_window, holder.in_earlier)
-        if key not in self._known:
-            self._known.add(key)
+        """Note one more place at which the text stands.
+
+        A history that is repeated is no other place: of the same call, the place that says most
+        about what the answering call saw is kept.
+        """
+        key = (holder.source, holder.call_id)
+        known = self._known.get(key)
+        if known is None:
+            self._known[key] = len(self.holders)
             self.holders.append(holder)
+        elif _nearness(holder) > _nearness(self.holders[known]):
+            self.holders[known] = holder
+
+
+def _nearness(holder: Holder) -> int:
+    return 2 if holder.in_window else 1 if holder.in_earlier else 0
 
 
 def _lower_char(char: str) -> str:
