@@ -108,6 +108,8 @@ class Host:
     """What a tool gets of its arguments."""
     sends: Callable[[object], object] = _as_it_is
     """What of a result goes into the next request."""
+    pairs: Callable[[list[Any]], list[Any]] = list
+    """What is sent for which call, and in which order: pairs of a call and its value."""
     rescues: Callable[[Exception], object] = _rescue
     """What stands for a tool's exception."""
     compacts: str | None = None
@@ -145,7 +147,7 @@ class Host:
                 return said.text
             values = await self._run(calls, known, cache)
             sent = [(c, self.sends(v)) for c, v in zip(calls, values, strict=True)]
-            conversation.give([(c, v) for c, v in sent if v is not NOTHING])
+            conversation.give(self.pairs([(c, v) for c, v in sent if v is not NOTHING]))
         return ""
 
     async def _run(

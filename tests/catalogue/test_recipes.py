@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.catalogue import calls, constraints, endings, results
+from tests.catalogue import calls, constraints, content, endings, results
 from tests.catalogue.kit import (
     assert_clean,
     assert_faulty,
@@ -16,8 +16,9 @@ from tests.catalogue.surfaces import ASYNC, ASYNC_STREAMED, CHAT, STREAMED, WHOL
 from spanwitness.testing import text
 
 STREAM = STREAMED[0]
-RECIPES = [*constraints.RECIPES, *calls.RECIPES, *results.RECIPES, *endings.RECIPES]
-CONTROLS = [*constraints.CONTROLS, *calls.CONTROLS, *results.CONTROLS, *endings.CONTROLS]
+PARTS = (constraints, calls, results, endings, content)
+RECIPES = [each_one for part in PARTS for each_one in part.RECIPES]
+CONTROLS = [control for part in PARTS for control in part.CONTROLS]
 
 
 @each(RECIPES)

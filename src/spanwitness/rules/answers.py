@@ -10,7 +10,7 @@ from spanwitness.rules.wording import as_text
 if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
 
-__all__ = ["answer_text"]
+__all__ = ["answer_text", "is_answer_left"]
 
 
 def answer_text(facts: Facts) -> str | None:
@@ -35,3 +35,13 @@ def answer_text(facts: Facts) -> str | None:
             if call.name in facts.output_tools and call.arguments is not None:
                 return as_text(call.arguments)
     return None
+
+
+def is_answer_left(facts: Facts) -> bool:
+    """Say whether the caller left the last reply before its end: its last words may be cut."""
+    chats = facts.run.chats
+    return (
+        facts.run.submission is None
+        and bool(chats)
+        and chats[-1].ending in ("abandoned", "cancelled")
+    )

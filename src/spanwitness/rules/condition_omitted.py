@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwitness.rules.answers import is_answer_left
 from spanwitness.rules.attribution import attribute, circumstances
 from spanwitness.rules.omitted import omitted_conditions
 from spanwitness.rules.rule import not_assessed, rule, violated
@@ -38,7 +39,7 @@ def condition_omitted(facts: Facts) -> Outcome:
         if facts.run.has_final is False and facts.run.submission is None:
             return facts.no_subject
         return not_assessed("the answer was not recorded")
-    if not facts.stands_as_success:
+    if not facts.stands_as_success or is_answer_left(facts):
         return facts.nothing_found
     omitted = omitted_conditions(facts)
     if not omitted:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.model import TextPart
 from spanwitness.normalize.given import folded
+from spanwitness.rules.answers import is_answer_left
 from spanwitness.rules.attribution import attribute, circumstances
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS
@@ -56,7 +57,7 @@ def quote_not_located(facts: Facts) -> Outcome:
             return facts.no_subject
         return not_assessed("the answer was not recorded")
     quotes = [c for c in facts.claims if c.kind == "quotation" and _is_citing(facts, c)]
-    if not quotes or not facts.stands_as_success:
+    if not quotes or not facts.stands_as_success or is_answer_left(facts):
         return facts.nothing_found if facts.claims else facts.no_subject
     own = [c for c in quotes if _is_own(facts, c)]
     absent = [c for c in quotes if c.receipt.state == "absent"]

@@ -115,8 +115,8 @@ def _of_clause(clause: str, rows: Sequence[Row]) -> Iterator[_Wrong]:
 
 
 def _names(clause: str, label: str) -> bool:
-    """Say whether a clause names a thing; a short label only in the form of one (`A: 10`)."""
-    if len(label) < _SHORT:
+    """Say whether a clause names a thing; a short word only in the form of one (`A: 10`)."""
+    if len(label) < _SHORT and label.isalpha():
         found = re.search(rf"(?<!\w){re.escape(label)}\W{{0,3}}(?:[:=]|is\b|has\b)", clause)
         return found is not None
     folded, wanted = clause.casefold(), label.casefold()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
+from spanwitness.rules.answers import is_answer_left
 from spanwitness.rules.attribution import attribute, circumstances
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS
@@ -35,7 +36,7 @@ def value_ungrounded(facts: Facts) -> Outcome:
     answer = facts.answer_text
     if answer is None and not _has_claims(facts):
         return _without_answer(facts)
-    if not facts.stands_as_success:
+    if not facts.stands_as_success or is_answer_left(facts):
         return facts.nothing_found
     found = unsupported_claims(facts)
     if not found.claims:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from spanwitness.rules import tool_names, wording
+from spanwitness.rules.answers import is_answer_left
 from spanwitness.rules.attribution import is_read
 from spanwitness.rules.decoded import decoded
 from spanwitness.rules.failures import is_success
@@ -55,7 +56,7 @@ def wrong_source(facts: Facts) -> Outcome:
     other = [e for e in facts.executions if _answers_another(facts, e)]
     if other:
         return _of_tool(other)
-    if not facts.stands_as_success:
+    if not facts.stands_as_success or is_answer_left(facts):
         return facts.nothing_found
     answer = facts.answer_text
     if answer is None:
