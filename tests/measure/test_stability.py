@@ -101,3 +101,28 @@ def test_every_part_is_a_frame():
     result = measure_stability(bench())
     assert result.to_frame()["wobble"].tolist() == [0.1, 0.1]
     assert len(result.to_frame("items")) == 200
+
+
+def test_transfer_is_told_on_demand_and_only_then():
+    rows = [
+        {"configuration": name, "item_id": f"i{at}", "run": run,
+         "answer": "b" if at < 4 and run == at % 3 else "a"}
+        for name in ("m", "n", "o") for at in range(40) for run in range(3)
+    ]  # fmt: skip
+    assert measure_stability(rows).to_dict()["transfer"] is None
+    found = measure_stability(rows, transfer_k=4, n_resamples=50)
+    told = found.to_dict()["transfer"]
+    assert told["mean_share"] == 1
+    assert told["ratio"] == told["max_ratio"] == pytest.approx(5)
+    assert told["p_value"] < 0.01
+    assert found.transferred == found.transfer(4)
+
+
+def test_the_command_tells_transfer_in_words(tmp_path, monkeypatch):
+    from tests.measure.tables import write_csv
+    from tests.measure.test_cli import run
+
+    monkeypatch.setenv("COLUMNS", "160")
+    path = write_csv(tmp_path / "t.csv", bench())
+    assert "transfer" not in run("stability", path)
+    assert "transfer" in run("stability", path, "--transfer", 2, "--resamples", 20)

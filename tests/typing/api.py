@@ -60,6 +60,12 @@ def revise(answer: str, feedback: str) -> str:
     return answer + feedback
 
 
+@sw.step(kind="select", success=lambda answer: answer == "42")
+def judge(answers: list[str]) -> str:
+    shown = sw.shuffled(answers, item_id="q1", seed=7)
+    return shown.choose(shown.candidates.index("42"))
+
+
 @sw.agent(name="extractor", tools=["search"])
 async def extract(question: str) -> str:
     text: bytes = await fetch(question)
@@ -78,6 +84,9 @@ def use(client: openai.OpenAI, provider: TracerProvider) -> None:
         run.submit(found, claims=[sw.Claim(value=3.6, unit="V", quote="...", source="p. 3")])
     sw.record_outcome(item_id="ax100-vdd", run_id=run.id, checkpoint="final", success=True)
     is_whole: bool = witness.flush(timeout_s=5)
+    rates: list[float | None] = [t.pairs.correction_rate_raw for t in witness.step_counts()]
+    chosen: str = judge(["41", "42"])
+    print(rates, chosen)
     print(same, first, price, paid, bare(3), verify("42"), revise("4", "2"), is_whole)
 
 

@@ -71,6 +71,14 @@ def stability(  # noqa: PLR0913  one parameter an option
     unequal_runs: Annotated[
         _RunsWord, typer.Option(help="What to do when items have unequal numbers of runs.")
     ] = _RunsWord.refuse,
+    transfer: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="Also: are the K least stable items of one configuration so under the others?",
+        ),
+    ] = None,
     form: opt.Form = Format.text,
     part: opt.Part = None,
     level: opt.Level = 0.95,
@@ -91,6 +99,7 @@ def stability(  # noqa: PLR0913  one parameter an option
         if given is None
         else answers_of(given.log, configuration=configuration, features=Features(features)),
         unequal=unequal_runs.value,
+        transfer_k=transfer,
         level=level,
         n_resamples=resamples,
         seed=seed,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from spanwitness.measure import MeasureResult, StepAudit
     from spanwitness.measure.audits import StepAccounting
+    from spanwitness.stats.reliability import Transfer
     from spanwitness.stats.stability import Contrast, UnstablePairs
 
 _DECISION_STYLE = {"apply": "bold green", "suppress": "bold red", "insufficient": "yellow"}
@@ -249,12 +250,30 @@ def _stability(console: Console, result: StabilityResult) -> None:
         )
     console.print(table)
     _contrast(console, result.contrast, what="wobble")
+    if result.transferred is not None:
+        _transfer(console, result.transferred)
     n_against = len(result.against_label)
     if n_against:
         console.print(
             f"{n_against} items on which all configurations agree against the label: review them "
             "(--format csv --part agreed_against_label)"
         )
+
+
+def _transfer(console: Console, found: Transfer) -> None:
+    if found.ratio is None:
+        console.print("transfer: no configuration has an unstable item, or chance is nothing")
+        return
+    p_value = "no p value" if found.p_value is None else f"p={found.p_value:.3g}"
+    most = "" if found.max_ratio is None else f", at most {found.max_ratio:.2f}"
+    console.print(
+        Text(
+            f"transfer of the {found.k} least stable of {found.n_items} items:"
+            f" {found.ratio:.2f} times chance {ends_text(found.interval)}{most}, {p_value};"
+            f" {found.n_truncated} of {found.n_ordered_pairs} ordered pairs have fewer than"
+            f" {found.k} unstable"
+        )
+    )
 
 
 def _provenance(console: Console, result: ProvenanceResult) -> None:

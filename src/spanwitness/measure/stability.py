@@ -86,6 +86,8 @@ class StabilityResult:
     level: float
     n_resamples: int
     seed: int
+    transferred: Transfer | None = None
+    """How far instability transfers; `None` = not asked for."""
 
     def transfer(self, k: int) -> Transfer:
         """Return how far instability transfers between the configurations.
@@ -119,6 +121,7 @@ class StabilityResult:
                 {"item_id": each.item_id, "label": each.label, "answer": each.answer}
                 for each in self.against_label
             ],
+            "transfer": None if self.transferred is None else _transfer_json(self.transferred),
             "level": self.level,
             "n_resamples": self.n_resamples,
             "seed": self.seed,
@@ -157,6 +160,7 @@ def measure_stability(
     table: Table | Path | str | Iterable[Mapping[str, object]],
     *,
     unequal: Literal["refuse", "rarefy"] = "refuse",
+    transfer_k: int | None = None,
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
@@ -172,6 +176,8 @@ def measure_stability(
         table: A table, its path, or rows.
         unequal: What to do when items or configurations have unequal numbers of runs: `refuse`,
             or `rarefy` all to the smallest number, by a seeded draw.
+        transfer_k: Also tell how far instability transfers between configurations, over lists of
+            that many least stable items.
         level: Probability inside the intervals.
         n_resamples: Resamples of the items.
         seed: Seed of the draws.
@@ -179,7 +185,7 @@ def measure_stability(
     Raises:
         TableError: (configuration, item, run) comes twice; runs are unequal; a flag is missing or
             no bit; label or flag differ within an item.
-        CountError: The level cannot be used.
+        CountError: The level or `transfer_k` cannot be used.
         MissingExtraError: The extra `measure` is not installed.
     """
     source = as_table(table)
@@ -191,7 +197,7 @@ def measure_stability(
         name: {item: item_stability(runs) for item, runs in items.items()}
         for name, items in answers.items()
     }
-    return StabilityResult(
+    found = StabilityResult(
         configurations=tuple(
             _configuration(read, name, items, successes.get(name, {}), level=level, seed=seed)
             for name, items in answers.items()
@@ -208,6 +214,7 @@ def measure_stability(
         n_resamples=n_resamples,
         seed=seed,
     )
+    return found if transfer_k is None else replace(found, transferred=found.transfer(transfer_k))
 
 
 class _Runs:
@@ -383,3 +390,8 @@ def _pairs_json(pairs: UnstablePairs) -> dict[str, object]:
         "ci_low": low,
         "ci_high": high,
     }
+
+
+def _transfer_json(found: Transfer) -> dict[str, object]:
+    named = {name: getattr(found, name) for name in found.__slots__ if name != "interval"}
+    return named | {"ci": ends(found.interval)}
