@@ -10,9 +10,9 @@ import msgspec
 from spanwitness.model.verdict import at_least
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
-    from spanwitness.model import AssessedClaim, Run, Verdict
+    from spanwitness.model import AssessedClaim, Run, SpanRecord, Verdict
 
 FindingKey: TypeAlias = tuple[str, str | None, int]
 
@@ -27,6 +27,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the contract that applied; `None` = none did."""
     claims: tuple[AssessedClaim, ...] = ()
     """What the answer claims, each with what it rests on and who is at fault for it."""
+    spans: Sequence[SpanRecord] | None = None
+    """The spans of the trace that were there when it was judged; `None` = not handed on."""
     is_update: bool = False
     """It holds only what spans that came late added to an earlier judgement of this run."""
 

@@ -59,6 +59,7 @@ class _Wishes:
     sampler: Sampler | None
     meter_provider: MeterProvider | None
     sinks: tuple[Sink, ...]
+    queue: str | None = field(repr=False)
     sigterm: bool
     state_dir: Path | None
     grace_s: float
@@ -82,6 +83,7 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
     sampler: Sampler | None = None,
     meter_provider: MeterProvider | None = None,
     sinks: Iterable[Sink] = (),
+    queue: str | None = None,
     sigterm: bool = False,
     state_dir: Path | str | None = None,
     grace_s: float = 2.0,
@@ -115,6 +117,8 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
         meter_provider: Where findings are counted; `None` = the global one if there is one, else
             one that exports to the endpoint.
         sinks: Further takers of judged runs.
+        queue: Address of a review queue that judged runs go into, `sqlite:///PATH` or
+            `postgresql://…`; it needs the extra `review`. `None` = none.
         sigterm: Also flush on SIGTERM (installs a signal handler that calls the one before it).
         state_dir: Folder for local files; `None` = `SPANWITNESS_STATE_DIR`, else the user's state
             folder.
@@ -143,6 +147,7 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
         sampler=sampler,
         meter_provider=meter_provider,
         sinks=tuple(sinks),
+        queue=queue,
         sigterm=sigterm,
         state_dir=Path(state_dir) if state_dir is not None else None,
         grace_s=grace_s,
@@ -184,6 +189,11 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
     contracts = load_all(wishes.contracts)
     check_group(wishes.step_group)
     existing = _existing_provider(wishes)
+    sinks = wishes.sinks
+    if wishes.queue is not None:
+        from spanwitness.review.sink import QueueSink
+
+        sinks = (*sinks, QueueSink(wishes.queue, content=policy))
     if settings.is_disabled:
         spans.set_enabled(False)
         return Witness(provider=None, detector=None)
@@ -195,7 +205,7 @@ def _start(wishes: _Wishes, settings: Settings) -> Witness:
     )
     detector = Detector(
         contracts,
-        sinks=wishes.sinks,
+        sinks=sinks,
         grace_s=wishes.grace_s,
         step_group=wishes.step_group,
         meter_provider=None if meters is None else meters.provider,

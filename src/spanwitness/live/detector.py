@@ -206,11 +206,13 @@ class Detector(SpanProcessor):
         mark = len(trace.spans) if trace is not None else 0
         self._note_holes(state, span, trace)
         with judging():
-            runs = runs_of(_closing_records(state, span, trace))
+            records = _closing_records(state, span, trace)
+            runs = runs_of(records)
             main = _by_root(runs, own) or _by_run_id(runs, state.run_id)
             if main is None:
                 return
-            judged = judge(self._noting_loss(_below_its_parent(main, state), trace), self.contracts)
+            run = self._noting_loss(_below_its_parent(main, state), trace)
+            judged = judge(run, self.contracts, spans=records)
         for reason in judged.run.incomplete_reasons:
             state.mark_incomplete(reason)
         span.set_attributes(closing_attributes(judged))
@@ -218,7 +220,7 @@ class Detector(SpanProcessor):
             span.add_event(gen_ai.EVALUATION_EVENT, attributes)
         if trace is not None:
             trace.judged[own] = JudgedRoot(mark, set(judged.keyed_findings()))
-            self._judge_children(trace, runs, main)
+            self._judge_children(trace, runs, main, records)
         self.outlet.take(judged)
 
     def _note_holes(self, state: RunState, span: Span, trace: Trace | None) -> None:
@@ -232,14 +234,16 @@ class Detector(SpanProcessor):
         if n_lost > 0:
             state.mark_incomplete("spans_lost")
 
-    def _judge_children(self, trace: Trace, runs: list[Run], main: Run) -> None:
+    def _judge_children(
+        self, trace: Trace, runs: list[Run], main: Run, records: list[SpanRecord]
+    ) -> None:
         """Judge the sub-agents of other instrumentations below a run of ours."""
         wanted = set(main.child_run_ids)
         for run in runs:
             root_id = int(run.root_span_id or "0", 16)
             if run.run_id in wanted and root_id not in trace.judged:
                 wanted.update(run.child_run_ids)
-                self._tell(trace, run, None)
+                self._tell(trace, run, None, records)
 
     def close_unsampled(self, state: RunState) -> None:
         """Judge a run of ours that was left out of the sample, by its structural records."""
@@ -251,7 +255,8 @@ class Detector(SpanProcessor):
             main = _by_run_id(runs, state.run_id) or (runs[0] if len(runs) == 1 else None)
             if main is None:
                 return
-            judged = judge(_below_its_parent(main, state), self.contracts)
+            run = _below_its_parent(main, state)
+            judged = judge(run, self.contracts, spans=tuple(records))
         if state.parent is not None:
             state.parent.raw_records.extend(records)  # its calls count for the outer run
         if judged.is_flagged:
@@ -284,20 +289,23 @@ class Detector(SpanProcessor):
     def _judge_ended(self, trace: Trace, *, is_over: bool) -> None:
         spans = trace.spans[:]
         with judging():
-            runs = runs_of(_shared_records(spans))
+            records = _shared_records(spans)
+            runs = runs_of(records)
         ended = {id_of(span) for span in spans}
         for run in runs:
             root_id = int(run.root_span_id or "0", 16)
             before = trace.judged.get(root_id)
             is_ours = before is None or before.keys is not None
             if root_id in ended and is_ours and (before is None or is_over):
-                self._tell(trace, run, before)
+                self._tell(trace, run, before, records)
 
-    def _tell(self, trace: Trace, run: Run, before: JudgedRoot | None) -> None:
+    def _tell(
+        self, trace: Trace, run: Run, before: JudgedRoot | None, records: list[SpanRecord]
+    ) -> None:
         """Judge a run whose root has ended, and tell what was not told before."""
         mark = len(trace.spans)
         with judging():
-            judged = judge(self._noting_loss(run, trace), self.contracts)
+            judged = judge(self._noting_loss(run, trace), self.contracts, spans=records)
         found = judged.keyed_findings()
         told = (before.keys if before is not None else None) or set()
         news = [key for key in found if key not in told]

@@ -26,17 +26,27 @@ def runs_of(records: Iterable[SpanRecord]) -> list[Run]:
     return build_runs(records)
 
 
-def judge(run: Run, contracts: Sequence[Contract] = ()) -> Judged:
-    """Judge one run by every rule and by the contracts that are about it."""
+def judge(
+    run: Run, contracts: Sequence[Contract] = (), *, spans: Sequence[SpanRecord] | None = None
+) -> Judged:
+    """Judge one run by every rule and by the contracts that are about it.
+
+    Args:
+        run: The run.
+        contracts: The contracts.
+        spans: The spans of its trace, handed on for those who keep them.
+    """
     evaluation = engine.evaluate(run, contracts)
     return Judged(
         run=run,
         verdicts=evaluation.verdicts,
         contract=evaluation.contract,
         claims=evaluation.claims,
+        spans=spans,
     )
 
 
 def judge_trace(records: Iterable[SpanRecord], contracts: Sequence[Contract] = ()) -> list[Judged]:
     """Judge every run of one trace; arguments as of `runs_of` and `judge`."""
-    return [judge(run, contracts) for run in runs_of(records)]
+    spans = list(records)
+    return [judge(run, contracts, spans=spans) for run in runs_of(spans)]

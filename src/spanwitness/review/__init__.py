@@ -8,15 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spanwitness.review.sink import QueueSink
     from spanwitness.review.store.queue import Queue
     from spanwitness.review.store.values import Item, ItemFilter
 
-__all__ = ["Item", "ItemFilter", "Queue"]
+__all__ = ["Item", "ItemFilter", "Queue", "QueueSink"]
 
 _PLACES = {
     "Item": "spanwitness.review.store.values",
     "ItemFilter": "spanwitness.review.store.values",
     "Queue": "spanwitness.review.store.queue",
+    "QueueSink": "spanwitness.review.sink",
 }
 
 

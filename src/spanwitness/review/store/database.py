@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import URL, Connection, Engine
 
-__all__ = ["Database"]
+__all__ = ["Database", "check_address"]
 
 _BUSY_MS: Final = 30_000
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
 _MIGRATION_LOCK: Final = 0x7370616E
 """Number of the advisory lock that keeps two migrations of one PostgreSQL database apart."""
 
@@ -52,6 +54,7 @@ class Database:
             path = Path(self.url.database or "").absolute()
             self._turns = turns_of(path.with_name(path.name + ".turns"))
         self.engine: Engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+        _open.add(self)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -86,6 +89,10 @@ class Database:
         """Close every connection."""
         self.engine.dispose()
 
+    def after_fork(self) -> None:
+        """Leave, in the child of a fork, the parent's connections to the parent."""
+        self.engine.dispose(close=False)
+
     # --- migrations
 
     def revision(self) -> str | None:
@@ -112,6 +119,20 @@ class Database:
         """Take the tables back to an earlier revision; what only later ones hold is lost."""
         with self.write() as connection:
             _migrate(connection, "downgrade", revision, _revision(connection))
+
+
+def check_address(url: str) -> None:
+    """Refuse an address that cannot be that of a queue; nothing is opened.
+
+    Raises:
+        ReviewError: It cannot.
+        MissingExtraError: Its driver is not installed.
+    """
+    if _read_url(url).get_backend_name() != "sqlite":
+        try:
+            import psycopg  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(error.name or "psycopg", extra="postgresql") from None
 
 
 def _read_url(text: str) -> URL:
@@ -205,3 +226,11 @@ def _migrate(connection: Connection, way: str, revision: str, current: str | Non
             f"queue tables of revision {current!r} cannot be brought to {revision!r}: {error}; a "
             "queue that a newer version of spanwitness wrote needs that version"
         ) from None
+
+
+def _after_fork() -> None:
+    for database in list(_open):
+        database.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

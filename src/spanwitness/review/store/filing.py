@@ -43,6 +43,7 @@ def file_run(
     now: datetime,
 ) -> Added:
     """Record a judged run with its findings, items, snapshot, history and messages."""
+    spans = judged.spans if spans is None else spans
     ended_at = _ended_at(judged.run, spans)
     filing = Filing(connection=connection, judged=judged, policy=policy, now=now, ended_at=ended_at)
     filing.is_new_run = _record_run(filing)

@@ -14,6 +14,7 @@ from spanwitness.model import LedgerRow
 from spanwitness.review.store import rows
 from spanwitness.review.store.tables import events, findings, items, runs
 from spanwitness.review.store.values import (
+    STATES,
     Counts,
     Event,
     Finding,
@@ -22,6 +23,7 @@ from spanwitness.review.store.values import (
     ItemFilter,
     Page,
     RunSummary,
+    State,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def conditions(only: ItemFilter, now: datetime) -> list[sa.ColumnElement[bool]]:
     if only.ids:
         found.append(column.id.in_(only.ids))
     if only.states:
-        found.append(column.state.in_(only.states))
+        found.append(_in_states(only.states))
     if only.rules:
         found.append(column.rule.in_(only.rules))
     if only.min_severity != "info":
@@ -73,6 +75,14 @@ def conditions(only: ItemFilter, now: datetime) -> list[sa.ColumnElement[bool]]:
     if text:
         found.append(_search(text))
     return found
+
+
+def _in_states(states: tuple[State, ...]) -> sa.ColumnElement[bool]:
+    if len(states) == 1:
+        return items.c.state == states[0]
+    # Said the other way round, so that a long list is read in its order and not gathered by state
+    # and sorted.
+    return items.c.state.not_in([state for state in STATES if state not in states])
 
 
 def _search(text: str) -> sa.ColumnElement[bool]:

@@ -86,7 +86,7 @@ class Queue(QueueReader):
 
         Args:
             judged: The run with its verdicts, flagged or not.
-            spans: The spans of its trace; `None` = no snapshot can be kept.
+            spans: The spans of its trace; `None` = `judged.spans`, and without these no snapshot.
             content: What of their content may be kept.
 
         Raises:
