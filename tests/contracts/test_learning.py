@@ -178,6 +178,17 @@ def test_the_baseline_holds_the_runs_learned_from_and_no_other():
     assert found.contracts[0].contract.expect[-1].rule == "below_baseline"
 
 
+def test_odd_names_of_tools_and_agents_are_learned_without_an_error():
+    names = ("submit", "offered", "alternatives_1", "any_tool", "read_*", "read_page", "a[1]", "")
+    runs = [of(*names, n=n, agent="", service="", stack="") for n in range(60)]
+    (one,) = learned(runs, with_baseline=True).contracts
+    assert one.agent is None
+    assert load(one.contract.as_json()) == one.contract
+    required = {s.clause.tool for s in one.support if s.clause.rule == "required_tool_missing"}
+    assert required == {*names} - {""}
+    assert one.held_out.n_fired == 0
+
+
 FEATURES = {"open": 0.97, "read": 0.96, "check": 0.98, "by_mail": 0.5}
 """Tools, and the share of clean runs that execute each, independently of one another."""
 

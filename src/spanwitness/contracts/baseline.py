@@ -80,7 +80,8 @@ class Baseline(Strict):
         """Return the entry of an agent's stack; `None` when there is none, or no stack is known."""
         if stack is None:
             return None
-        return next((one for one in self.stacks if (one.agent, one.stack) == (agent, stack)), None)
+        wanted = (agent or None, stack)
+        return next((one for one in self.stacks if (one.agent, one.stack) == wanted), None)
 
     def as_text(self) -> str:
         """Return the baseline as the JSON text of a file."""

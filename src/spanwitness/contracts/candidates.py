@@ -6,7 +6,8 @@ from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spanwitness.contracts.model import Clause
+from spanwitness.contracts.model import SUBMIT, Clause
+from spanwitness.contracts.names import is_glob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ _MOST_USED: Final = 0.85
 """Shares of runs between which a tool is one of several alternatives."""
 _OFFERED: Final = "offered"
 _ANY: Final = "any_tool"
+_ALTERNATIVES: Final = "alternatives_"
 
 
 class Candidate(NamedTuple):
@@ -84,7 +86,7 @@ def _required(seen: Sequence[Observed], groups: dict[str, tuple[str, ...]]) -> l
     if not found and not names and all(before):
         names = [tuple(sorted(frozenset().union(*before)))]
     for place, group in enumerate(names, start=1):
-        name = _ANY if len(group) > _MAX_ALTERNATIVES else f"alternatives_{place}"
+        name = _ANY if len(group) > _MAX_ALTERNATIVES else f"{_ALTERNATIVES}{place}"
         groups[name] = group
         clause = _clause("navigation_bypassed", group=name, before=submit, reason=reason)
         found.append(Candidate(clause, MIN_SUPPORT))
@@ -147,8 +149,13 @@ def _often(seen: Sequence[Observed]) -> list[str]:
     return sorted(t for t in ranked[:_MAX_TOOLS] if len(units[t]) >= MIN_SUPPORT)
 
 
+def _is_taken(name: str) -> bool:
+    return name in (SUBMIT, _OFFERED, _ANY) or name.startswith(_ALTERNATIVES)
+
+
 def _orders(seen: Sequence[Observed]) -> Iterator[Candidate]:
-    tools = _often(seen)
+    # In this rule names may stand for groups or the submission, and must not overlap.
+    tools = [tool for tool in _often(seen) if not (is_glob(tool) or _is_taken(tool))]
     before: dict[str, set[str]] = {tool: set(tools) - {tool} for tool in tools}
     for one in seen:
         earlier: set[str] = set()

@@ -304,8 +304,8 @@ def _bounded(contract: Contract, kept: Sequence[Observed], judge: Judge, level: 
 def _baseline(seen: Iterable[Observed]) -> Baseline:
     by_stack: dict[tuple[str | None, str], list[Observed]] = {}
     for one in seen:
-        if one.run.stack is not None:
-            by_stack.setdefault((one.run.agent, one.run.stack), []).append(one)
+        if one.run.stack:
+            by_stack.setdefault((one.run.agent or None, one.run.stack), []).append(one)
     return Baseline(
         stacks=tuple(
             StackBaseline(

@@ -50,11 +50,11 @@ def observe(run: Run, /, *, unit: str) -> Observed:
     return Observed(
         run=run,
         unit=unit,
-        agent=run.agent if run.agent is not None else run.service,
+        agent=run.agent or run.service or None,
         executed=tuple(one.tool for one in done),
         n_before=len(done) if end is None else sum(one.order < end for one in done),
         has_submission=end is not None,
-        offered=frozenset(tool.name for offer in known for tool in offer)
+        offered=frozenset(tool.name for offer in known for tool in offer if tool.name)
         if known and len(known) == len(offers)
         else None,
         arguments=frozenset(_arguments(replies)),
@@ -65,8 +65,9 @@ def _arguments(replies: Sequence[ChatCall]) -> Iterator[tuple[str, str]]:
     for chat in replies:
         for call in chat.requested or ():
             if call.source == "structured" and isinstance(call.arguments, dict):
-                yield from ((call.name, str(key)) for key in call.arguments)
+                yield from ((call.name, str(key)) for key in call.arguments if call.name and key)
 
 
 def _counts(done: Execution) -> bool:
-    return done.outcome not in ("error", "cancelled") and done.side != "output"
+    is_done = done.outcome not in ("error", "cancelled")
+    return is_done and done.side != "output" and bool(done.tool)

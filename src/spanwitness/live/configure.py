@@ -103,7 +103,7 @@ def configure(  # noqa: PLR0913  one keyword per thing that can be chosen
     Args:
         service_name: The application's `service.name`; `None` = as `OTEL_SERVICE_NAME` or
             `OTEL_RESOURCE_ATTRIBUTES` say. It has no effect on a provider that exists.
-        contracts: Contracts, or paths of contract files.
+        contracts: Contracts, paths of contract files, or ready-made packs (`pack:NAME`).
         content: `"on"`, `"off"`, `"digests"` or a policy; `None` = as the environment says, else
             `"on"` with credentials redacted.
         endpoint: URL of an OTLP receiver, with or without the path of the traces signal.
