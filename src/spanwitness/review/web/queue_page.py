@@ -16,14 +16,14 @@ from spanwitness.review.web.shown_text import one_line
 from spanwitness.rules.builtin import CLAUSE_RULES, RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from spanwitness.model import Severity
     from spanwitness.review.store.listing import Order
-    from spanwitness.review.store.values import State
+    from spanwitness.review.store.values import Item, State
     from spanwitness.review.web.site import Site
 
 __all__ = ["Chosen", "QueuePage", "chosen"]
@@ -96,6 +96,15 @@ def chosen_in(text: str) -> Chosen:
     return chosen(dict(parse_qsl(text[:2_000])))
 
 
+def _agents(rows: Sequence[Item]) -> list[str]:
+    """Return the agents of the items shown, as names to choose from.
+
+    A name with invisible characters is not offered: nobody could tell it from another.
+    """
+    names = {item.agent for item in rows if item.agent}
+    return sorted(name for name in names if one_line(name) == name)
+
+
 class QueuePage:
     """The list of items."""
 
@@ -129,7 +138,7 @@ class QueuePage:
             is_filtered=see.is_filtered,
             n_fitting=self._n_fitting(see) if see.is_filtered and page.rows else 0,
             rules=self._rules,
-            agents=self._agents(),
+            agents=_agents(page.rows),
             sorts=_SORTS,
             is_first=after is None,
             first_query=query,
@@ -142,11 +151,6 @@ class QueuePage:
     def _n_fitting(self, see: Chosen) -> int:
         counts = self._site.queue.counts(see.filter())
         return counts.open + counts.claimed + counts.snoozed
-
-    def _agents(self) -> list[str]:
-        names = {stats.agent for stats in self._site.queue.agent_stats() if stats.agent}
-        # A name with invisible characters is not offered: nobody could tell it from another.
-        return sorted(name for name in names if one_line(name) == name)[:200]
 
     async def take_next(self, request: Request) -> Response:
         """Answer `POST /next`."""
