@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from tests.serve.servers import serving, wait_for
 from tests.serve.spans import cut_run, good_run
 
 from spanwitness.archive.otlp_json import encode_request
+from spanwitness.export.destination import ExportSettings
 from spanwitness.review.outbound.deliverer import deliverer_of
 from spanwitness.review.outbound.settings import OutboundSettings
 from spanwitness.serve.assembly import Plan, assemble
@@ -132,3 +134,21 @@ def test_outside_detectors_cannot_make_any_number_of_series(tmp_path, monkeypatc
         if key[0] == "spanwitness_queue_verdicts" and ("verdict", "confirmed") in key
     )
     assert total == 9
+
+
+def test_every_metric_stands_in_the_docs(tmp_path):
+    text = (Path(__file__).parents[2] / "docs/serve.md").read_text()
+    queue = filled_queue(tmp_path)
+    forward = ExportSettings(endpoint="http://127.0.0.1:1/v1/traces")
+    service = Service(ServeSettings(spool=tmp_path / "spool", forward=forward))
+    deliverer = deliverer_of(queue, OutboundSettings())
+    registry = make_registry(service, queue=queue, deliverer=deliverer)
+    names = {
+        family.name.removeprefix("spanwitness_")
+        for family in registry.collect()
+        if family.name.startswith("spanwitness_")
+    }
+    service.stop()
+    queue.close()
+    assert len(names) > 20
+    assert {name for name in names if name not in text} == set()
