@@ -244,7 +244,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "reads removed", "requested, executed", reads_removed,
-        ("fabricated_observation", *_NOT_SEEN), 0.95,
+        ("tool_bypass", "fabricated_observation", *_NOT_SEEN), 0.95,
     ),
     Mutation(
         "writes removed", "requested, executed", writes_removed,
