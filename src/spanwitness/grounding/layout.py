@@ -63,7 +63,8 @@ def context_unit(text: EvidenceText, start: int, end: int) -> str | None:
     if cut is None:
         return _label_before(folded, line_start, start)
     index = len(cut.findall(folded[line_start:start]))
-    header = _header(folded, line_start, cut, len(cut.findall(line)))
+    is_whole = text.is_csv and cut.pattern == ","
+    header = _header(folded, line_start, cut, len(cut.findall(line)), is_whole=is_whole)
     if header is not None and index < len(header):
         unit = unit_of_label(header[index])
         if unit is not None:
@@ -107,10 +108,17 @@ def _delimiter(line: str) -> re.Pattern[str] | None:
     return None
 
 
-def _header(text: str, line_start: int, cut: re.Pattern[str], n_cuts: int) -> list[str] | None:
-    """Return the cells of the first line of the table in which a line stands."""
+def _header(
+    text: str, line_start: int, cut: re.Pattern[str], n_cuts: int, *, is_whole: bool
+) -> list[str] | None:
+    """Return the cells of the first line of the table in which a line stands.
+
+    Where the table is the whole text, that is the first line of the text.
+    """
     first = None
     at = line_start
+    if is_whole and line_start:
+        return [cell.strip() for cell in cut.split(text[: text.find("\n")])]
     for _ in range(_MAX_UP):
         if at <= 0:
             break
