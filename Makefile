@@ -65,7 +65,8 @@ layers: $(VENV)/.lint
 bench: build/bench-venv/.done  ## print the performance bars of benchmarks/README.md
 	build/bench-venv/bin/python -m benchmarks
 
-e2e: $(VENV)/.test  ## tests against real backends, which its own script builds and caches
+e2e: $(VENV)/.test  ## tests against real backends, which its own scripts build and cache
+	tests/e2e/browser.sh
 	backends="$$(tests/e2e/backends.sh | tail -n 1)" && \
 	  SPANWITNESS_BACKENDS="$$backends" $(BIN)/python -m pytest -m e2e tests/e2e
 
