@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties.grounded import GROUNDED, GROUNDED_SHAPES
 from tests.properties.lives import DRESSES, LIVES, as_run
 from tests.properties.shapes import SHAPES
 from tests.rules.builders import incomplete, without_content
@@ -17,7 +18,9 @@ from spanwitness.rules.engine import evaluate
 if TYPE_CHECKING:
     from spanwitness.model import Run
 
-each_life = pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
+ALL_LIVES = LIVES | GROUNDED
+ALL_SHAPES = SHAPES | GROUNDED_SHAPES
+each_life = pytest.mark.parametrize("life", ALL_LIVES.values(), ids=ALL_LIVES)
 PROFILE = settings.get_profile("properties")
 
 
@@ -37,7 +40,7 @@ def test_a_normal_life_is_not_flagged(life, data, dress):
     assert flagged(incomplete(run)) == []
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("shape", ALL_SHAPES.values(), ids=ALL_SHAPES)
 @settings(PROFILE, max_examples=25)
 @given(data=st.data())
 def test_a_normal_shape_of_a_run_is_not_flagged(shape, data):
