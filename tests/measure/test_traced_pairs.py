@@ -279,3 +279,10 @@ def test_a_bit_of_the_step_is_never_filled_up_with_an_outcome():
     half = run({"success.before": True, "success.rule": "exact@1"}, item="a")
     log = collect([half, *runs_of(), outcome(1, "improve.after", item="a")])
     assert [each.reason for each in pairs_of(log).missing] == ["not_scored:after"]
+
+
+def test_only_steps_that_answer_are_missing_from_an_incomplete_run():
+    cut = run(item="cut", complete=False, incomplete_reasons=["spans_lost"])
+    checked = run(pair(1, 1), pair(1, 1, step_name="check") | {"step.kind": "verify"}, item="a")
+    log = collect([cut, checked, outcome(1, "never.after", item="a")])
+    assert [(each.item_id, each.step) for each in pairs_of(log).missing] == [("cut", "improve")]

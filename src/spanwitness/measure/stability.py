@@ -393,5 +393,7 @@ def _pairs_json(pairs: UnstablePairs) -> dict[str, object]:
 
 
 def _transfer_json(found: Transfer) -> dict[str, object]:
-    named = {name: getattr(found, name) for name in found.__slots__ if name != "interval"}
-    return named | {"ci": ends(found.interval)}
+    told: dict[str, object] = {name: getattr(found, name) for name in found.__slots__}
+    told["ci"] = ends(found.interval)
+    del told["interval"]
+    return told

@@ -161,19 +161,23 @@ def _check_some(
 
 
 def _scored_names(log: TraceLog) -> set[str]:
-    names = {
-        traced.step.name
-        for traced in log.steps
-        if traced.step.success_rule is not None
-        or traced.step.success_before is not None
-        or traced.step.success_after is not None
-    }
-    checkpoints = log.outcomes.checkpoints
-    return names | {
+    """Return the names of steps that some execution or outcome scores, verdict steps left out."""
+    awaited = {
         name.removesuffix(end)
-        for name in checkpoints
+        for name in log.outcomes.checkpoints
         for end in (".before", ".after")
         if name.endswith(end)
+    }
+    return {
+        step.name
+        for step in (traced.step for traced in log.steps)
+        if step.kind not in JUDGING_KINDS
+        and (
+            step.name in awaited
+            or step.success_rule is not None
+            or step.success_before is not None
+            or step.success_after is not None
+        )
     }
 
 
