@@ -391,3 +391,38 @@ def test_a_form_of_one_person_is_no_form_of_another(browser, queue, item):
     answer = one.post(f"/items/{item}/verdict", {**fields, "verdict": "confirmed"})
     assert answer.status_code == 403
     assert untouched(queue, item)
+
+
+# --- our own faults
+
+
+class _Broken:
+    address = "sqlite:///broken"
+
+    def record(self, *_: object, **__: object) -> None:
+        raise ReviewError("the database does not answer")
+
+    def items(self, *_: object, **__: object) -> None:
+        raise RuntimeError("secret detail")
+
+    def item(self, _: int) -> None:
+        raise ReviewError("the database does not answer")
+
+
+def test_a_fault_of_ours_is_a_page_without_details_and_with_the_strict_headers(caplog):
+    from starlette.testclient import TestClient
+
+    app = create_app(_Broken(), WebSettings())
+    client = TestClient(
+        app, base_url="http://127.0.0.1", client=("127.0.0.1", 1), raise_server_exceptions=False
+    )
+    page = client.get("/", headers={"accept": "text/html"})
+    assert page.status_code == 500
+    assert "Something broke" in page.text
+    assert "secret detail" not in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    told = client.get("/items/1", headers={"accept": "application/json"})
+    assert (told.status_code, told.json()) == (400, {"error": "the database does not answer"})
+    refused = client.get("/", headers={"host": "evil.example"})
+    assert refused.status_code == 421
+    assert "audit_failed" in caplog.text

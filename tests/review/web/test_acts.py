@@ -178,3 +178,15 @@ def test_a_form_that_failed_can_be_mended_and_sent_again(maria, queue, item):
     assert maria.post(f"/items/{item}/verdict", {**fields, "verdict": "?"}).status_code == 400
     done = maria.post(f"/items/{item}/verdict", {**fields, "verdict": "confirmed"})
     assert done.status_code == 303
+
+
+def test_an_item_whose_lease_is_over_is_shown_as_open(maria, queue, item):
+    import time
+
+    queue.claim(item, "jonas", lease_s=0.05)
+    time.sleep(0.1)
+    assert "jonas</small>" not in maria.get("/").text
+    page = maria.get(f"/items/{item}").text
+    assert "holds this item" not in page
+    maria.send(f"/items/{item}", f"/items/{item}/verdict", verdict="confirmed")
+    assert queue.item(item).item.verdict_by == "maria"

@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 
 from spanwitness.review.web.acts import Acts
 from spanwitness.review.web.agent_pages import AgentPages
-from spanwitness.review.web.gate import Gate
+from spanwitness.review.web.gate import SECURITY_HEADERS, Gate
 from spanwitness.review.web.identity import Refusal
 from spanwitness.review.web.item_page import ItemPage
 from spanwitness.review.web.other_pages import AuditPage, OtherPages, SignIn
@@ -130,6 +130,9 @@ def _on_http_error(site: Site):  # type: ignore[no-untyped-def]  # noqa: ANN202
 
 def _on_fault(site: Site):  # type: ignore[no-untyped-def]  # noqa: ANN202
     async def answer(request: Request, error: Exception) -> Response:  # noqa: ARG001
-        return site.error(request, 500, "A fault of this page. Its log says more.")
+        response = site.error(request, 500, "A fault of this page. Its log says more.")
+        # This answer is made outside of the gate, which puts them on every other one.
+        response.raw_headers.extend(SECURITY_HEADERS)
+        return response
 
     return answer

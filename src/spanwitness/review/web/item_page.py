@@ -13,7 +13,7 @@ from spanwitness.errors import UnknownItemError
 from spanwitness.normalize import build_runs
 from spanwitness.review.web.calls_view import call_view
 from spanwitness.review.web.identity import Refusal
-from spanwitness.review.web.queue_page import chosen_in
+from spanwitness.review.web.queue_page import as_it_stands, chosen_in
 from spanwitness.review.web.shown_text import LIMIT_ALONE_CHARS
 from spanwitness.review.web.trace_view import FindingFacts, links_out, trace_view
 from spanwitness.review.web.words import query
@@ -73,7 +73,7 @@ class ItemPage:
     def _show(self, request: Request) -> Response:
         site = self._site
         detail = site.queue.item(request.path_params["id"])
-        item, me = detail.item, request.state.identity
+        item, me = as_it_stands(detail.item), request.state.identity
         see = chosen_in(request.query_params.get("list", ""))
         this = self._choose(request, detail)
         trace = self._view(request, this, item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast, get_args
 from urllib.parse import parse_qsl, urlencode
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from spanwitness.review.store.values import Item, State
     from spanwitness.review.web.site import Site
 
-__all__ = ["Chosen", "QueuePage", "chosen"]
+__all__ = ["Chosen", "QueuePage", "as_it_stands", "chosen", "chosen_in"]
 
 ROWS: Final = 50
 _SORTS: Final[Mapping[Order, str]] = {
@@ -105,6 +106,13 @@ def _agents(rows: Sequence[Item]) -> list[str]:
     return sorted(name for name in names if one_line(name) == name)
 
 
+def as_it_stands(item: Item) -> Item:
+    """Return an item as open whose lease or rest is over, though nobody has claimed since."""
+    if item.until is not None and item.until <= datetime.now(UTC):
+        return msgspec.structs.replace(item, state="open", owner=None, until=None)
+    return item
+
+
 class QueuePage:
     """The list of items."""
 
@@ -132,7 +140,7 @@ class QueuePage:
             request,
             "queue.html",
             nav="Queue",
-            rows=page.rows,
+            rows=[as_it_stands(item) for item in page.rows],
             counts=msgspec.structs.asdict(counts := queue.counts()) | {"total": counts.total},
             f=see,
             is_filtered=see.is_filtered,

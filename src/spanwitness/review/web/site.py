@@ -18,7 +18,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
-from spanwitness.errors import ConflictError, ReviewError, UnknownItemError
+from spanwitness.errors import (
+    ConflictError,
+    MissingExtraError,
+    ReviewError,
+    UnknownItemError,
+)
 from spanwitness.review.web import words
 from spanwitness.review.web.identity import Refusal
 from spanwitness.review.web.session import CSRF_FIELD
@@ -263,6 +268,8 @@ class Site:
         self.give_back(request)
         if isinstance(error, UnknownItemError):
             return self.error(request, 404, str(error))
+        if isinstance(error, MissingExtraError):
+            return self.error(request, 501, str(error))
         return self.error(request, 409 if isinstance(error, ConflictError) else 400, str(error))
 
 
@@ -275,6 +282,7 @@ _TITLES: Final[Mapping[int, str]] = {
     413: "Too large",
     421: "Not under this name",
     500: "Something broke",
+    501: "Not installed",
 }
 
 

@@ -115,10 +115,12 @@
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.method !== "post") return;
-    if (form.dataset.sent) event.preventDefault();
+    if (form.dataset.sent) { event.preventDefault(); return; }
     form.dataset.sent = "1";
+    document.documentElement.dataset.busy = "1";
   });
   window.addEventListener("pageshow", () => {
+    delete document.documentElement.dataset.busy;
     for (const form of document.forms) delete form.dataset.sent;
   });
 })();
