@@ -18,6 +18,13 @@ def reads(n: int, n_failed: int = 0) -> Run:
     return run(*good, *bad)
 
 
+def told_failures(n: int, n_failed: int) -> Run:
+    """Errors that came as the text of the result, with no mark."""
+    good = [tool("read_section", gives=i, id=f"g{i}") for i in range(n)]
+    bad = [tool("read_section", gives="Error: no page", id=f"b{i}") for i in range(n_failed)]
+    return run(*good, *bad)
+
+
 @pytest.mark.parametrize(
     ("one", "limits", "word"),
     [
@@ -30,6 +37,9 @@ def reads(n: int, n_failed: int = 0) -> Run:
         (reads(3), {"at_least": 2, "at_most": 2}, "violated"),
         (reads(2, n_failed=5), {"at_most": 2}, "holds"),
         (reads(2, n_failed=5), {"at_most": 2, "failed": "count"}, "violated"),
+        (told_failures(1, n_failed=2), {"at_most": 1}, "holds"),
+        (told_failures(1, n_failed=2), {"at_least": 2}, "violated"),
+        (told_failures(1, n_failed=2), {"at_most": 1, "failed": "count"}, "violated"),
         (incomplete(reads(3)), {"at_most": 2}, "violated"),
         (incomplete(reads(2)), {"at_most": 2}, "not_assessed"),
         (incomplete(reads(1)), {"at_least": 2}, "not_assessed"),

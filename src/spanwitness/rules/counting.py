@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwitness.contracts.names import matches
+from spanwitness.rules.failures import is_failure
 from spanwitness.rules.rule import NOT_APPLICABLE, Outcome, not_assessed, violated
 
 if TYPE_CHECKING:
@@ -65,10 +66,13 @@ def submitted(facts: Facts, contract: Contract) -> Submitted | None:
 
 
 def is_failed(done: Execution) -> bool:
-    """Say whether an execution ended in an error or a cancellation, or was refused."""
+    """Say whether an execution ended in an error or a cancellation, or was refused.
+
+    An error that came as ordinary text counts too, where the text is recorded.
+    """
     if done.call is not None and done.call.is_refused:
         return True
-    return done.outcome in ("error", "cancelled")
+    return done.outcome == "cancelled" or is_failure(done)
 
 
 def count(
