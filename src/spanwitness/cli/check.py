@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwitness.cli.judging import JudgedRuns
+    from spanwitness.cli.queue_filing import QueueFiling
     from spanwitness.cli.report import Summary
     from spanwitness.cli.terminal import Standing
     from spanwitness.contracts import Contract
@@ -37,7 +38,7 @@ class _Severity(StrEnum):
     critical = "critical"
 
 
-def check(
+def check(  # noqa: PLR0913  one option each
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PATH...", help="Trace files, folders of them, or - for stdin."),
@@ -62,6 +63,14 @@ def check(
         Path | None,
         typer.Option(help="Write the findings as known ones; they do not fail this check."),
     ] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Also file every run in this review queue: sqlite:///PATH, postgresql://..., or "
+            "default for the one of the settings.",
+        ),
+    ] = None,
     all: Annotated[  # noqa: A002
         bool, typer.Option("--all", help="Also list what holds and what does not apply.")
     ] = False,
@@ -80,7 +89,8 @@ def check(
         suppressions=suppressions, baseline=baseline, keeps=write_baseline is not None
     )
     summary = Summary(fail_on=fail_on.value)
-    judged = JudgedRuns(paths, _load(contract or ()), summary, accepted)
+    contracts = _load(contract or ())
+    judged = JudgedRuns(paths, contracts, summary, accepted, filing=_open_queue(queue))
     _PRINTERS[format](judged, summary, show_all=all)
     status = summary.exit_code(n_unusable=len(judged.problems))
     if write_baseline is not None:
@@ -88,6 +98,15 @@ def check(
         print(f"spanwitness: {n_known} known findings: {write_baseline}", file=sys.stderr)
         status = 0 if status == 1 else status
     raise typer.Exit(status)
+
+
+def _open_queue(url: str | None) -> QueueFiling | None:
+    if url is None:
+        return None
+    from spanwitness.cli.queue_filing import QueueFiling
+    from spanwitness.settings import read
+
+    return QueueFiling(read().queue if url == "default" else url)
 
 
 def _load(paths: Sequence[Path]) -> list[Contract]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwitness.cli.accepted import Accepted
+    from spanwitness.cli.queue_filing import QueueFiling
     from spanwitness.cli.report import Summary
     from spanwitness.contracts import Contract
     from spanwitness.model import Run
@@ -24,6 +25,7 @@ class JudgedRuns:
         contracts: The contracts.
         summary: Counts every run.
         accepted: Marks the findings that do not count.
+        filing: Takes every run into the review queue; `None` = no queue.
     """
 
     def __init__(
@@ -32,11 +34,13 @@ class JudgedRuns:
         contracts: Sequence[Contract],
         summary: Summary,
         accepted: Accepted,
+        filing: QueueFiling | None = None,
     ) -> None:
         self.paths = list(paths)
         self._contracts = contracts
         self._summary = summary
         self._accepted = accepted
+        self._filing = filing
         self.problems: list[str] = []
         """What could not be used, known when all runs were taken."""
 
@@ -56,10 +60,17 @@ class JudgedRuns:
                 if unapplied and evaluation.contract is not None:
                     unapplied.difference_update(evaluation.contract.split(", "))
                 self._summary.add(evaluation)
+                if self._filing is not None:
+                    self._filing.take(run, evaluation, spans)
                 yield run, evaluation
         self.problems = [str(problem) for problem in reader.problems]
+        told = None if self._filing is None else self._filing.close()
+        if self._filing is not None and self._filing.problem is not None:
+            self.problems.append(self._filing.problem)
         for problem in self.problems:
             print(f"spanwitness: {problem}", file=sys.stderr)
+        if told is not None:
+            print(f"spanwitness: {told}", file=sys.stderr)
         for note in (*reader.notes, *_notes(unapplied, n_runless), *self._accepted.notes()):
             print(f"spanwitness: note: {note}", file=sys.stderr)
 
