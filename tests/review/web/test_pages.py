@@ -76,12 +76,13 @@ def test_a_trace_id_finds_its_item(maria, item):
     assert f'href="/items/{item}' in maria.get(f"/?q={trace_id}").text
 
 
-def test_a_long_list_has_pages_that_hold_each_item_once(maria, queue):
+@pytest.mark.parametrize("sort", ["priority", "due", "oldest", "newest"])
+def test_a_long_list_has_pages_that_hold_each_item_once(maria, queue, sort):
     letters = "abcdefghijkl"
     names = [a + b for a in letters for b in letters][:120]
     queue.add_all([(judged(name, agent=name), None) for name in names])
     seen: list[str] = []
-    url = "/?state=open"
+    url = f"/?state=open&sort={sort}"
     while url:
         page = maria.get(url).text
         seen += re.findall(r'data-href="/items/(\d+)', page)

@@ -41,12 +41,14 @@ __all__ = [
     "run_summary",
 ]
 
-Order: TypeAlias = Literal["priority", "newest"]
+Order: TypeAlias = Literal["priority", "due", "oldest", "newest"]
 
 _MAX_FINDINGS: Final = 200
 _MAX_EVENTS: Final = 1_000
 _ORDERS: Final[dict[Order, tuple[sa.Column[Any], ...]]] = {
     "priority": (items.c.severity, items.c.due_at, items.c.first_seen, items.c.id),
+    "due": (items.c.due_at, items.c.id),
+    "oldest": (items.c.first_seen, items.c.id),
     "newest": (items.c.last_seen, items.c.id),
 }
 

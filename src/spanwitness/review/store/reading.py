@@ -63,7 +63,8 @@ class QueueReader:
 
         Args:
             only: Which ones.
-            order: `priority` (severity, due time, age) or `newest` (last seen).
+            order: `priority` (severity, due time, age), `due`, `oldest` (first seen) or `newest`
+                (last seen).
             limit: How many at most.
             after: `Page.after` of the part before.
 

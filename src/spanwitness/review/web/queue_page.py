@@ -32,6 +32,8 @@ __all__ = ["Chosen", "QueuePage", "as_it_stands", "chosen", "chosen_in"]
 ROWS: Final = 50
 _SORTS: Final[Mapping[Order, str]] = {
     "priority": "severity, due, age",
+    "due": "due time",
+    "oldest": "age",
     "newest": "last seen",
 }
 _NAMES: Final = ("q", "state", "rule", "severity", "fault", "agent", "sort", "overdue")
