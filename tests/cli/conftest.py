@@ -60,5 +60,5 @@ class Demo:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     """The demo, run once; its two traces."""
     folder = tmp_path_factory.mktemp("demo")
-    shown = Command(folder)("demo", "--out", folder)
+    shown = Command(folder)("demo", "--no-page", "--out", folder)
     return Demo(shown, folder / "healthy.otlp.json", folder / "with-schema.otlp.json")

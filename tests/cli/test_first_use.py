@@ -79,7 +79,7 @@ def test_a_trace_of_something_else_is_told(tmp_path, spanwitness):
 
 
 def test_the_demo_needs_no_proxy(tmp_path, spanwitness):
-    shown = spanwitness("demo", "--out", tmp_path, HTTP_PROXY="http://127.0.0.1:9")
+    shown = spanwitness("demo", "--no-page", "--out", tmp_path, HTTP_PROXY="http://127.0.0.1:9")
     assert shown.status == 0, shown.err
     assert f"  spanwitness check {tmp_path / 'with-schema.otlp.json'}\n" in shown.out
 

@@ -56,7 +56,7 @@ def test_the_core_install_traces_a_tool(scripts, tmp_path):
 
 
 def test_the_demo_names_the_extra_that_it_needs(scripts):
-    told = _run(scripts / "spanwitness", "demo")
+    told = _run(scripts / "spanwitness", "demo", "--no-page")
     assert told.returncode == 2
     assert "pip install 'spanwitness[demo]'" in told.stderr
     assert "Traceback" not in told.stderr

@@ -22,24 +22,32 @@ if TYPE_CHECKING:
     from spanwitness.live.witness import Witness
     from spanwitness.testing import ScriptedProvider
 
+_QUEUE = "queue.db"
+
 
 def demo(
     *,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the two traces; default: the state folder.")
     ] = None,
+    page: Annotated[
+        bool, typer.Option(help="End by opening the review page on what was found.")
+    ] = True,
 ) -> None:
     """Run a small extraction agent twice: healthy, and with a schema that disables its tools.
 
     A scripted provider on this machine speaks the real wire format to the real OpenAI SDK; no key
-    and no network are needed.
+    and no network are needed. It ends with the review page: at a terminal until Ctrl-C, elsewhere
+    in the background for as long as somebody uses it.
     """
-    if importlib.util.find_spec("openai") is None:
-        raise MissingExtraError("openai", extra="demo")
+    for package in ("openai", "sqlalchemy", "starlette"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, extra="demo")
     from rich.console import Console
     from rich.text import Text
 
     from spanwitness.cli.demo_agent import answer_like_a_strict_server
+    from spanwitness.cli.demo_page import open_page
     from spanwitness.settings import read
     from spanwitness.testing import ScriptedProvider
 
@@ -53,6 +61,7 @@ def demo(
     for line in (
         f"{command} check {paths[1]}",
         f"{command} check --all --format json {folder}",
+        f"{command} review list --queue sqlite:///{folder / _QUEUE}",
         f"{command} doctor",
     ):
         console.print(Text(f"  {line}", style="bold"), soft_wrap=True)
@@ -61,6 +70,10 @@ def demo(
         "with sw.run(...) around a run. Set OTEL_EXPORTER_OTLP_ENDPOINT to see the same spans in "
         "Jaeger, Grafana or Phoenix."
     )
+    if page:
+        console.rule("The review queue", align="left")
+        console.print("The flagged run waits there for a person, with its evidence:")
+        open_page(console, folder / _QUEUE, in_foreground=sys.stdout.isatty())
 
 
 def _command() -> str:
@@ -79,7 +92,12 @@ def _run_both(console: Console, provider: ScriptedProvider, folder: Path) -> lis
 
     log = _LogLines()
     logging.getLogger("spanwitness.findings").addHandler(log)
-    witness = sw.configure(service_name="datasheet-extractor", state_dir=folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    witness = sw.configure(
+        service_name="datasheet-extractor",
+        state_dir=folder,
+        queue=f"sqlite:///{folder / _QUEUE}",
+    )
     files = None if witness.trace_dir is not None else _also_to_files(witness, folder / "traces")
     traces = witness.trace_dir or folder / "traces"
     paths = []

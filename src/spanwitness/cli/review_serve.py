@@ -51,6 +51,10 @@ def serve_page(  # noqa: PLR0913  one option each
     https: Annotated[
         bool, typer.Option("--https", help="A proxy serves it by HTTPS: cookies need it.")
     ] = False,
+    idle_exit: Annotated[
+        float | None,
+        typer.Option(min=1, help="Seconds without a request after which it ends by itself."),
+    ] = None,
 ) -> None:
     """Open the review page on a queue. It ends with Ctrl-C.
 
@@ -72,12 +76,13 @@ def serve_page(  # noqa: PLR0913  one option each
         is_https=https,
     )
     settings.check()
-    _run(queue or read().queue, settings, port)
+    _run(queue or read().queue, settings, port, idle_exit=idle_exit)
 
 
-def _run(url: str, settings: WebSettings, port: int) -> None:
+def _run(url: str, settings: WebSettings, port: int, *, idle_exit: float | None) -> None:
     import uvicorn
 
+    from spanwitness.cli.idle import IdleWatch
     from spanwitness.review import Queue
     from spanwitness.review.web.app import create_app
     from spanwitness.review.web.tokens import Tokens
@@ -89,8 +94,9 @@ def _run(url: str, settings: WebSettings, port: int) -> None:
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
         print(f"review  http://{shown}:{listening.getsockname()[1]}/", flush=True)
         print(f"queue   {queue.address}", file=sys.stderr, flush=True)
+        watch = IdleWatch(app)
         config = uvicorn.Config(
-            app,
+            watch,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -98,7 +104,10 @@ def _run(url: str, settings: WebSettings, port: int) -> None:
             proxy_headers=False,
             timeout_graceful_shutdown=3,
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        server = uvicorn.Server(config)
+        if idle_exit is not None:
+            watch.end_when_idle(server, after_s=idle_exit)
+        server.run(sockets=[listening])
     finally:
         tokens.close()
         queue.close()
