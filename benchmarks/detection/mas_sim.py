@@ -32,6 +32,7 @@ CATEGORY_OF: Final[dict[str, str]] = {
     "condition_omitted": "Misinterpretation of Tool Output",
     "value_ungrounded": "Invention of New Information",
     "quote_not_located": "Invention of New Information",
+    "name_ungrounded": "Invention of New Information",
     "fabricated_observation": "Invention of New Information",
     "argument_ungrounded": "Invention of New Information",
     "restriction_dropped": "Instruction/Plan Adherence Failure",

@@ -29,6 +29,7 @@ from spanwitness.rules.finish_reason_contradiction import finish_reason_contradi
 from spanwitness.rules.forbidden_tool import forbidden_tool
 from spanwitness.rules.format_false_assurance import format_false_assurance
 from spanwitness.rules.model_substituted import model_substituted
+from spanwitness.rules.name_ungrounded import name_ungrounded
 from spanwitness.rules.navigation_bypassed import navigation_bypassed
 from spanwitness.rules.out_of_order import out_of_order
 from spanwitness.rules.output_constraint_bypass import output_constraint_bypass
@@ -89,6 +90,7 @@ RULES: tuple[Rule, ...] = (
     finish_reason_contradiction,
     format_false_assurance,
     model_substituted,
+    name_ungrounded,
     output_constraint_bypass,
     phase_violation,
     prompt_truncated,

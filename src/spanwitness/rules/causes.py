@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _GROUNDING = frozenset(
-    {"value_ungrounded", "quote_not_located", "wrong_source", "condition_omitted"}
-)
+    {
+        "value_ungrounded", "quote_not_located", "wrong_source", "condition_omitted",
+        "name_ungrounded",
+    }
+)  # fmt: skip
 _CLAUSES_OF_USE = frozenset(
     {"navigation_bypassed", "required_tool_missing", "verification_skipped", "below_baseline"}
 )
