@@ -11,8 +11,9 @@ import uvicorn
 
 
 class Running:
-    def __init__(self, server: uvicorn.Server, port: int) -> None:
+    def __init__(self, server: uvicorn.Server, thread: threading.Thread, port: int) -> None:
         self.server = server
+        self.thread = thread
         self.port = port
 
     @property
@@ -29,7 +30,7 @@ def serving(app):
     wait_for(lambda: server.started, what="the server")
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield Running(server, port)
+        yield Running(server, thread, port)
     finally:
         server.should_exit = True
         thread.join(20)

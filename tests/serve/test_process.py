@@ -142,6 +142,7 @@ def invoke(folder, *options):
         (["--queue", "mysql://x/y"], "sqlite:///PATH"),
         (["--link", "jaeger=http://x"], "{trace_id}"),
         (["--forward", "localhost:4318"], "http://"),
+        (["--port", "4319", "--forward", "http://localhost:4319"], "leads back"),
     ],
 )
 def test_what_cannot_work_is_told_at_once(tmp_path, monkeypatch, options, told):

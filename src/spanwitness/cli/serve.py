@@ -9,6 +9,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -113,7 +114,7 @@ def serve(  # noqa: PLR0913  one option each
         serve=ServeSettings(
             limits=HoldLimits(grace_s=grace, max_age_s=max_age, max_bytes=max_memory * 1024 * 1024),
             spool=(spool or settings.state_dir / "spool") if spooled else None,
-            forward=None if forward is None else _forward(settings, forward),
+            forward=None if forward is None else _forward(settings, forward, port),
             host=host,
             grpc_port=grpc_port if grpc else None,
         ),
@@ -200,13 +201,17 @@ def _bind(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _forward(settings: Settings, endpoint: str) -> ExportSettings:
+def _forward(settings: Settings, endpoint: str, port: int) -> ExportSettings:
     """Return where to forward to; headers, certificates and times come from the environment."""
     from spanwitness.live.exporting import read_export_settings
+    from spanwitness.review.web.settings import is_loopback
 
     found = read_export_settings(
         settings, endpoint=endpoint, protocol="http/protobuf", headers=None, directory=None
     )
-    if found.endpoint is None:
-        raise SettingsError("--forward needs a URL")
+    parts = urlsplit(found.endpoint or "")
+    if parts.port == port and is_loopback(parts.hostname or ""):
+        raise SettingsError(
+            f"--forward {endpoint!r} leads back to this server: spans would go round"
+        )
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from spanwitness.serve.service import Service
 
 __all__ = ["create_app", "guarded"]
+
+_STOP_S: Final = 5.0
+"""How long a stop waits for a message that is being delivered."""
 
 
 def create_app(
@@ -70,7 +73,10 @@ def create_app(
             stop.set()
             await run_in_threadpool(service.stop)
             if task is not None:
-                await task
+                # What is cut off here is sent again after its lease, under the same id.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_STOP_S):
+                        await task
 
     return Starlette(
         routes=own, lifespan=lifespan, exception_handlers={Refusal: _refusing(refusals)}
