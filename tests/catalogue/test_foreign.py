@@ -50,9 +50,9 @@ def test_a_bypass_names_the_output_constraint(scenario):
 def test_an_error_that_the_loop_fed_back_as_text_is_told():
     exit_code, run = checked("tool_error")
     assert exit_code == 1
-    assert [v["rule"] for v in run["verdicts"] if v["verdict"] == "violated"] == [
-        "tool_error_swallowed"
-    ]
+    broken = {v["rule"]: v["explained_by"] for v in run["verdicts"] if v["verdict"] == "violated"}
+    assert [rule for rule, by in broken.items() if by is None] == ["tool_error_swallowed"]
+    assert broken["value_ungrounded"] == "tool_error_swallowed"
     assert {row["returned"] for row in run["ledger"] if row["tool"] == "read_page"} == {"error"}
 
 

@@ -43,7 +43,7 @@ def handed_in(answer: object, *claims: Claim) -> Submission:
 
 
 VIOLATED = {
-    "both values": read("It takes 2.25 V to 5.85 V."),
+    "both values": read("It takes 4.25 V to 5.85 V."),
     "half of two": read("It takes 3.6 V and draws 48.3 mA."),
     "one declared claim of several": read(
         "Submitted.",
@@ -53,7 +53,7 @@ VIOLATED = {
         "Submitted.", handed_in({"voltage": 3.6, "range": 1200, "current_ma": 48.3})
     ),
     "dates and identifiers": read("Ordered on 12 May 2021 under 9931-ZK."),
-    "in the text of a field": read({"message": "It takes 2.25 V to 5.85 V, at most 9.41 mA."}),
+    "in the text of a field": read({"message": "It takes 4.25 V to 5.85 V, at most 9.41 mA."}),
     "said before, and nowhere else": run(
         chat("It takes 5.85 V, I think.", calls=[call("read_page", page=3)]),
         tool("read_page", gives="nothing about that here", page=3),
@@ -77,7 +77,7 @@ HOLDS = {
         gives={"items": [{"price": 137.94}, {"price": 150.01}], "card": "4471"},
     ),
     "an abstention": read("I could not find the current; 48.3 mA and 5.85 V are not given."),
-    "a run that failed": read("It takes 2.25 V to 5.85 V.", status="error"),
+    "a run that failed": read("It takes 4.25 V to 5.85 V.", status="error"),
 }
 NOT_APPLICABLE = {
     "small talk": run(chat("Hello! How can I help you today?")),
@@ -87,9 +87,9 @@ NOT_APPLICABLE = {
 IMAGE = Message(role="user", parts=(MediaPart(modality="image"),))
 UNKNOWN = {
     "content off": without_content(VIOLATED["both values"]),
-    "an image in the input": run(chat("It takes 2.25 V to 5.85 V.", given=[IMAGE])),
+    "an image in the input": run(chat("It takes 4.25 V to 5.85 V.", given=[IMAGE])),
     "a hole": incomplete(VIOLATED["both values"]),
-    "state of the provider": run(chat("It takes 2.25 V to 5.85 V.", has_server_state=True)),
+    "state of the provider": run(chat("It takes 4.25 V to 5.85 V.", has_server_state=True)),
 }
 
 
@@ -126,7 +126,7 @@ def told(state_of: Run) -> tuple[str, str | None, object]:
     return verdict.fault, verdict.kind, verdict.evidence["attribution"]
 
 
-SAYS = "It takes 2.25 V to 5.85 V."
+SAYS = "It takes 4.25 V to 5.85 V."
 FAULTS = {
     "nothing was read": (
         run(chat("Submitting."), submission({"voltage": 5.85})),

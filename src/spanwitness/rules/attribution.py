@@ -157,14 +157,13 @@ def attribute(around: Circumstances) -> Attribution:
 
 
 def circumstances(
-    facts: Facts, claim: AssessedClaim, *, is_elsewhere: bool = False, omits_condition: bool = False
+    facts: Facts, claim: AssessedClaim, *, omits_condition: bool = False
 ) -> Circumstances:
     """Put together what is known of a claim and of its run."""
     reads = [e for e in facts.executions if is_read(facts, e)]
     return Circumstances(
         state=claim.receipt.state,
         is_complete=facts.run.is_complete,
-        is_elsewhere=is_elsewhere,
         omits_condition=omits_condition,
         n_reads=len(reads),
         n_fruitful=sum(e.outcome in ("value", "cached") and not is_failure(e) for e in reads),
@@ -183,11 +182,13 @@ def attributed(
         without_condition: `id` of the claims that are told without a condition beside them.
     """
     found: list[AssessedClaim] = []
+    common: Circumstances | None = None
     for claim in facts.claims:
         places = claim.receipt.places
-        around = circumstances(
-            facts,
-            claim,
+        common = common or circumstances(facts, claim)
+        around = msgspec.structs.replace(
+            common,
+            state=claim.receipt.state,
             is_elsewhere=bool(places) and all(p.span_id in elsewhere for p in places),
             omits_condition=id(claim) in without_condition,
         )

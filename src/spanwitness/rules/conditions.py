@@ -37,6 +37,8 @@ _KIND_WORDS: Final = {
 _ALWAYS: Final = frozenset({"typ", "nom"})
 _ATTACHED: Final = re.compile(r"\s?\(?")
 """What stands between a value and a word that follows it, such as `1.7 (typ)`."""
+_ROW: Final = 600
+"""Characters before and after a value that may belong to its sentence or row."""
 _TABLE: Final = 4000
 """Characters above a row in which its header is looked for."""
 _BREAK: Final = re.compile(r"\n|(?<=[^\d.][.!?])\s+(?=[A-Z])|(?<=\d[.!?])\s+(?=[A-Z])")
@@ -53,8 +55,8 @@ class Condition(msgspec.Struct, frozen=True):
 
 def surroundings(text: str, start: int, end: int) -> str:
     """Return the sentence, line or table row of a text that holds a place."""
-    left, right = 0, len(text)
-    for found in _BREAK.finditer(text, max(start - 600, 0), min(end + 600, len(text))):
+    left, right = max(start - _ROW, 0), min(end + _ROW, len(text))
+    for found in _BREAK.finditer(text, left, right):
         if found.end() <= start:
             left = found.end()
         elif found.start() >= end:
@@ -118,9 +120,11 @@ def _kind(kind: str) -> Condition:
 
 def _column_kind(text: str, start: int) -> str | None:
     """Return the kind that the header of a table gives the column of a value."""
-    line_start = text.rfind("\n", 0, start) + 1
-    line_end = text.find("\n", start)
-    line = text[line_start : len(text) if line_end < 0 else line_end]
+    line_start = text.rfind("\n", max(start - _TABLE, 0), start) + 1
+    line_end = text.find("\n", start, start + _TABLE)
+    if line_end < 0:
+        line_end = min(len(text), start + _TABLE)
+    line = text[max(line_start, start - _TABLE, 0) : line_end]
     cells = _cells(line)
     if len(cells) < 3:
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import msgspec
 
 __all__ = ["decoded"]
 
-_MAX_CHARS = 1_000_000
+_MAX_CHARS = 300_000
+_decode = msgspec.json.decode
 
 
 def decoded(result: object) -> object:
@@ -20,7 +21,7 @@ def decoded(result: object) -> object:
     if text[:1] not in ("[", "{"):
         return result
     try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
+        value: object = _decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return result
     return value

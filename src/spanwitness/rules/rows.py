@@ -38,6 +38,7 @@ _GAP: Final = 40
 _SHORT_TEXT: Final = 60
 _LONGEST_VALUE: Final = 12
 _VALUE: Final = re.compile(r"[-+$\u20ac\u00a3]?\d[\d.,:/-]*\d?\s?[^\W\d_%]{0,4}%?")
+_DIGITS: Final = re.compile(r"\d+")
 _PLAIN_NUMBER: Final = re.compile(r"[\d.,:/\-\s]*\Z")
 
 
@@ -71,7 +72,8 @@ def misplaced_values(facts: Facts, answer: str) -> tuple[Misplaced, ...]:
     if not clauses or len(answer) > _MAX_CHARS:
         return ()
     found: list[Misplaced] = []
-    for n, (tool, rows, is_call) in enumerate(_groups(facts)):
+    digits = {d for clause in clauses for d in _DIGITS.findall(clause)}
+    for n, (tool, rows, is_call) in enumerate(_groups(facts, digits)):
         if n >= _MAX_GROUPS:
             break
         rest: list[str] | None = None
@@ -169,7 +171,7 @@ def _words(shape: str) -> list[str]:
     return [word for word in shape.split() if "#" in word or word.islower()]
 
 
-def _groups(facts: Facts) -> Iterator[tuple[str, list[Row], bool]]:
+def _groups(facts: Facts, digits: set[str]) -> Iterator[tuple[str, list[Row], bool]]:
     by_tool: dict[str, list[Execution]] = {}
     for execution in facts.executions:
         if execution.has_result and is_success(execution) and is_read(facts, execution):
@@ -179,7 +181,10 @@ def _groups(facts: Facts) -> Iterator[tuple[str, list[Row], bool]]:
         if len(rows) > 1:
             yield tool, rows, True
         for execution in executions:
-            value = decoded(execution.result)
+            text = execution.result
+            if isinstance(text, str) and not any(d in text for d in digits):
+                continue  # no value of the answer stands in it
+            value = decoded(text)
             for rows in _rows_of_value(value, execution):
                 yield tool, rows, False
 

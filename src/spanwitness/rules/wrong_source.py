@@ -94,10 +94,12 @@ def _answers_another(facts: Facts, execution: Execution) -> bool:
     }
     if not asked:
         return False
+    text = wording.as_text(result)
+    if all(str(value) in text for value in asked.values()):
+        return False
     record = decoded(result)
     if not isinstance(record, dict):
         return False
-    text = wording.as_text(result)
     return any(
         isinstance(record.get(key), (str, int))
         and not _is_same(record[key], value)
