@@ -102,3 +102,20 @@ def test_a_contract_declares_what_is_a_write():
     of = looked("All is well.", None, name="notes")
     writes = contract(tools={"write": ["notes"]})
     assert judge("empty_result_answered", of, writes).verdict == "holds"
+
+
+def test_an_answer_that_rests_on_what_the_user_gave_holds():
+    given = run(
+        chat(calls=[call("search_notes", q="budget")], offers=["search_notes"]),
+        tool("search_notes", gives=[], q="budget"),
+        chat("Your budget of $417.50 covers the trip on 12 May 2027.", offers=["search_notes"]),
+        prompt="My budget is $417.50, the trip on 12 May 2027. Does it fit?",
+    )
+    assert judge("empty_result_answered", given).verdict == "holds"
+    bare = run(
+        chat(calls=[call("search_notes", q="budget")], offers=["search_notes"]),
+        tool("search_notes", gives=[], q="budget"),
+        chat("Your budget covers the trip.", offers=["search_notes"]),
+        prompt="My budget is $417.50. Does it fit?",
+    )
+    assert judge("empty_result_answered", bare).severity == "warning"

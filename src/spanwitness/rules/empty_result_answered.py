@@ -39,9 +39,9 @@ def empty_result_answered(facts: Facts) -> Outcome:
 
     Claims: All reading executions of the run (tools that read, and sub-agents; of what a sub-agent
         read, only its report counts) came back empty, and the answer states values that no input
-        holds (error) or another positive claim (warning). A flat denial ("there is no activity")
-        that rests on a silent, empty output is told at `info`. Answers that say that nothing was
-        found are right.
+        holds (error) or another positive claim (warning), unless every value of it rests on what
+        was given or read before. A flat denial ("there is no activity") that rests on a silent,
+        empty output is told at `info`. Answers that say that nothing was found are right.
     Needs: Outcomes of executions, the effect of tools (declared, or told by their name), the
         answer or the counts of its values.
     Not assessed when: The outcome of a read, the effect of a tool or the answer is not recorded, or
@@ -131,9 +131,20 @@ def _judge(facts: Facts, empty: list[Execution], *, is_read: bool) -> Outcome:
         return _violated(empty, "denies it flatly", "info") if is_silent else facts.nothing_found
     if wording.discloses_failure(answer):
         return facts.nothing_found
+    if _is_given(facts):
+        return facts.nothing_found
     if not is_read:
         return not_assessed("whether the tools that gave nothing are meant to read is not declared")
     return _violated(empty, "makes a positive claim", "warning")
+
+
+def _is_given(facts: Facts) -> bool:
+    """Say whether the answer rests on other things than the reads: what was given, or known before.
+
+    Every value that can be looked for has its support in a message or an earlier result.
+    """
+    states = {c.receipt.state for c in facts.claims if c.receipt.state != "untraceable"}
+    return bool(states) and states <= {"in_window", "derivable"}
 
 
 def _violated(empty: list[Execution], what: str, severity: str | None) -> Outcome:
