@@ -267,6 +267,15 @@ def test_an_answer_that_says_so_of_other_times_or_things_is_not(answer):
     assert not claims_work(answer, "cancel_order")
 
 
+def test_a_field_of_a_json_answer_says_that_it_is_done():
+    assert claims_work('{"order_status": "pending (item modified)"}', "modify_pending_items")
+
+
+def test_what_did_not_happen_besides_is_no_failure():
+    assert not tells_plainly("Both are done. The system didn't flag any delays.")
+    assert tells_plainly("The second update didn't go through.")
+
+
 def test_a_failure_that_is_denied_or_thought_of_is_not_told():
     assert not tells_plainly("It went through without any errors. If it fails, call us.")
     assert tells_plainly("The second one failed.")

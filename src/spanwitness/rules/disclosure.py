@@ -19,7 +19,10 @@ __all__ = [
 _PLAINLY = re.compile(
     r"\b(?:errors?|errored|exceptions?|fail(?:s|ed|ing|ures?)?|time[ds]?[ -]?out|unavailable|"
     r"unsuccessful\w*|den(?:ied|ies)|refused|rejected|invalid|unfortunately|sorry|apolog\w+|outage|"
-    r"could(?:n['\u2019]t| not)|(?:did|was|were|has|have)(?:n['\u2019]t| not)|went wrong|"
+    r"could(?:n['\u2019]t| not)|(?:did|was|were|has|have)(?:n['\u2019]t| not)(?: yet| be| been)* "
+    r"(?:go(?:ne)? through|work\w*|succe\w+|complet\w+|found|find|process\w*|appl\w+|updat\w+|"
+    r"chang\w+|sent|send|cancel\w*|modif\w+|made|make|saved?|book\w*|accept\w*|respond\w*|"
+    r"answer\w*|load\w*|exist\w*|able|possible|available|allow\w*|permit\w*|receiv\w+)|went wrong|"
     r"without success|no (?:access|such|response|luck)|doesn['\u2019]?t exist|does not exist|"
     r"not found|still (?:pending|open|unchanged)|(?:try|tried|trying) (?:it |this )?again|retry|"
     r"(?:an|some|the following|technical|encounter\w*|ran into|run into|was|there is) "
@@ -31,7 +34,7 @@ _LOOSELY = re.compile(
     r"\b(?:issues?|problems?|trouble|missing|unable|cannot|can['\u2019]t|can not|won['\u2019]t|"
     r"offline|incomplete|partial(?:ly)?|skipped|rejects|"
     r"(?:is|are|be|went) down|can only|only be|"
-    r"(?:does|do|is|am|are)(?:n['\u2019]t| not)|"
+    r"(?:does|do|did|is|am|are|was|were|has|have)(?:n['\u2019]t| not)|"
     r"not (?:be )?(?:able|available|accessible|exist|possible|permitted|allowed|"
     r"authori[sz]ed|complete\w*|succe\w+|work\w*|reach\w*|supported|retrieve\w*|load\w*|open\w*|"
     r"read\w*|access\w*)|404|403|401|500|502|503|429)\b",
@@ -110,12 +113,13 @@ def _tells_loosely(sentences: list[str]) -> bool:
 def _done_words(tool: str) -> re.Pattern[str]:
     verbs = [v for word in tool_names.words_of(tool) for v in tool_names.ACTIONS.get(word, ())]
     own = "|".join([*map(re.escape, verbs), _GENERIC])
+    things = "|".join(word.rstrip("s") for word in tool_names.words_of(tool))
     return re.compile(
         rf"\b(?:(?:has|have|was|were) (?:now |just |also |all |both )*(?:been )?(?:successfully )?"
         rf"(?:{own})|(?:is|are) (?:now )?(?:{own}|set)|"
         rf"I(?:['\u2019]ve| have)? (?:now |just |also |successfully )?(?:{own})|"
         rf"successfully \w+ed|\w+ed successfully|all set|"
-        rf"(?:action|actions|request|change|update|{'|'.join(tool_names.words_of(tool))})s?"
+        rf"(?:action|request|change|update|{things})s?"
         rf"(?:[ _]\w+)? (?:{own}))\b",
         re.IGNORECASE,
     )
