@@ -8,6 +8,7 @@ names exactly one of them, and a value that only another of them holds, do not g
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -68,14 +69,14 @@ def misplaced_values(facts: Facts, answer: str) -> tuple[Misplaced, ...]:
     A value counts only where the row of the thing itself tells a value of its own, and no other
     text that the model was given holds the one that the answer tells.
     """
-    clauses = [c for c in _CLAUSE.split(answer) if c and find_values(c)]
-    if not clauses or len(answer) > _MAX_CHARS:
+    digits = set(_DIGITS.findall(answer))
+    if not digits or len(answer) > _MAX_CHARS:
         return ()
+    clauses: list[str] | None = None
     found: list[Misplaced] = []
-    digits = {d for clause in clauses for d in _DIGITS.findall(clause)}
-    for n, (tool, rows, is_call) in enumerate(_groups(facts, digits)):
-        if n >= _MAX_GROUPS:
-            break
+    for tool, rows, is_call in islice(_groups(facts, digits), _MAX_GROUPS):
+        if clauses is None:
+            clauses = [c for c in _CLAUSE.split(answer) if _DIGITS.search(c) and find_values(c)]
         rest: list[str] | None = None
         for clause in clauses:
             for wrong in _of_clause(clause, rows):
@@ -182,8 +183,10 @@ def _groups(facts: Facts, digits: set[str]) -> Iterator[tuple[str, list[Row], bo
             yield tool, rows, True
         for execution in executions:
             text = execution.result
-            if isinstance(text, str) and not any(d in text for d in digits):
-                continue  # no value of the answer stands in it
+            if isinstance(text, str) and (
+                text.lstrip()[:1] not in ("[", "{") or not any(d in text for d in digits)
+            ):
+                continue  # no records, or no value of the answer stands in it
             value = decoded(text)
             for rows in _rows_of_value(value, execution):
                 yield tool, rows, False
