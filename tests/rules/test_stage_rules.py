@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.rules.builders import chat, contract, incomplete, judge, run, step
+from tests.rules.builders import call, chat, contract, incomplete, judge, run, step, tool
 
 from spanwitness.rules.engine import evaluate
 
@@ -169,3 +169,24 @@ def test_the_form_in_one_case_is_not_explained_by_another_case() -> None:
 
 def test_a_run_without_steps_has_nothing_to_judge() -> None:
     assert {judge(rule, run(chat("hi"))).verdict for rule in RULES} == {"not_applicable"}
+
+
+def audited(says: str, **fields: object) -> Run:
+    return run(
+        chat(calls=[call("read_page", page=3)]),
+        tool("read_page", gives="The supply voltage is 3.6 V.", page=3),
+        chat(says),
+        step("check", "audit", **fields),
+    )
+
+
+def test_an_audit_that_passes_what_the_receipts_fail_is_told_with_the_cause() -> None:
+    verdict = judge("audit_false_assurance", audited("It is 48.25 V and 91.5 mA.", verdict=True))
+    assert (verdict.verdict, verdict.explained_by) == ("violated", "value_ungrounded")
+    assert "2 of 2 claims" in verdict.reason
+
+
+def test_an_audit_that_passes_what_is_supported_and_one_that_rejects_hold() -> None:
+    assert judge("audit_false_assurance", audited("It is 3.6 V.", verdict=True)).verdict == "holds"
+    rejected = audited("It is 48.25 V and 91.5 mA.", verdict=False)
+    assert judge("audit_false_assurance", rejected).verdict == "holds"
