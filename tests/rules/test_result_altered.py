@@ -46,6 +46,11 @@ def story(*states, gives=ROWS, text="[truncated]", name="list_rows", fields=None
 VIOLATED = {
     # A32: cut at a cap
     "cut": story("altered", text='[{"id": 0, "name": "row 0"}, {"id": 1 [truncated]'),
+    "cut, and it speaks of a handle": story(
+        "altered",
+        gives={"id": 7, "note": "handle with care, " * 9, "price": 3},
+        text='{"id": 7, "note": "handle with care, handle with ca',
+    ),
     # A33: only the tail of a sub-agent's report
     "only the tail is left": story(
         "altered",

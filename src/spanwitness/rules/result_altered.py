@@ -104,7 +104,12 @@ def _may_be_reference(execution: Execution, arrival: Arrival) -> bool:
 def _is_reference(text: str, returned: str) -> bool:
     """A handle that the result itself does not hold, beside little else."""
     found = _REFERENCE.search(text)
-    return found is not None and text[:40] not in returned
+    return found is not None and _plain(text[:40]) not in _plain(returned)
+
+
+def _plain(text: str) -> str:
+    """Return the letters and digits of a text, so that its serialisation does not matter."""
+    return "".join(c for c in text if c.isalnum())
 
 
 def _swapped(swapped: list[Execution]) -> Outcome:
