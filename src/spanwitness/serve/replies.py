@@ -65,16 +65,20 @@ class RememberedReplies:
                     self._replies.popitem(last=False)
         if known is not None:
             return _known(known, digest, who)
-        response = None
         try:
             response = make()
-        finally:
-            with self._lock:
-                if response is None or response.status_code >= 500:
-                    self._replies.pop(place, None)
-                else:
-                    self._replies[place] = _Reply(digest, response)
+        except BaseException:
+            self._put(place, None)
+            raise
+        self._put(place, None if response.status_code >= 500 else _Reply(digest, response))
         return response
+
+    def _put(self, place: tuple[str, str], reply: _Reply | None) -> None:
+        with self._lock:
+            if reply is None:
+                self._replies.pop(place, None)
+            else:
+                self._replies[place] = reply
 
 
 def _known(known: _Reply, digest: bytes, who: str) -> Response:

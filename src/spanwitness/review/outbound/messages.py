@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.errors import SettingsError, UnknownItemError
-from spanwitness.model.verdict import SEVERITIES, at_least
+from spanwitness.model.verdict import SEVERITIES
 from spanwitness.review.outbound.verdict import HumanVerdict
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def topics_of(patterns: Iterable[str]) -> tuple[str, ...]:
 def is_wanted(delivery: Delivery, threshold: Severity) -> bool:
     """Say whether a message is about an item at or above a severity."""
     severity = delivery.payload.get("severity")
-    known = next((each for each in SEVERITIES if each == severity), None)
-    return known is None or at_least(known, threshold)
+    wanted = SEVERITIES[SEVERITIES.index(threshold) :]
+    return severity not in SEVERITIES or severity in wanted
 
 
 def webhook_data(delivery: Delivery, queue: Queue, *, with_content: bool) -> Mapping[str, object]:
