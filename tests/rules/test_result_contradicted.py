@@ -67,6 +67,7 @@ HOLDS = {
     "nothing was found": asked(
         "Which vacuum cleaner is there?", "No items match.", {"items": []}, type="vacuum cleaner"
     ),
+    "an empty object": asked("Is there one?", "No, there is none.", {}, type="kettle"),
     "a long question": asked("What is the cheapest one? " + "It has to fit. " * 20, "K3", KETTLES),
     "no JSON": asked("What is the cheapest kettle?", "K3 at 164.46.", "K1 137.17, K3 164.46"),
     "a write came last": asked(

@@ -35,7 +35,9 @@ def records_of(result: object) -> list[Record] | None:
     found = [each for each in map(_objects, lists) if each is not None]
     if len(found) == 1:
         return found[0]
-    return None if found else [value]
+    if found:
+        return None
+    return [value] if value else []
 
 
 def leaves_of(record: Record) -> Iterator[tuple[str, object]]:
