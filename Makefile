@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test check format lint types layers bench e2e examples clean
+.PHONY: help setup demo test check format lint types layers bench detection e2e examples clean
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -64,6 +64,9 @@ layers: $(VENV)/.lint
 
 bench: build/bench-venv/.done  ## print the performance bars of benchmarks/README.md
 	build/bench-venv/bin/python -m benchmarks
+
+detection: $(VENV)/.test build/bench-venv/.done  ## recall and false alarms on real runs (needs ../shared/data, or DATA=folder)
+	$(BIN)/python -m benchmarks.detection --peers build/bench-venv/bin/python $(if $(DATA),--data $(DATA))
 
 e2e: $(VENV)/.test  ## tests against real backends, which its own scripts build and cache
 	tests/e2e/browser.sh
