@@ -7,11 +7,13 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from spanwitness.review.web.settings import ROLES, at_least, is_loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.datastructures import Headers
 
     from spanwitness.review.web.settings import Role, WebSettings
@@ -26,6 +28,9 @@ __all__ = [
     "by_token",
     "new_token",
 ]
+
+
+_ROLE_OF: Final[Mapping[str, Role]] = {role: role for role in ROLES}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,7 +170,7 @@ def by_proxy(settings: WebSettings, headers: Headers, client: str | None) -> Ide
     role: Role = trusted.default_role
     if trusted.role is not None and trusted.role in headers:
         word = headers[trusted.role].strip().lower()
-        known = next((each for each in ROLES if each == word), None)
+        known = _ROLE_OF.get(word)
         if known is None:
             raise Refusal(403, f"the role {word[:40]!r} is not known", actor=name)
         role = known

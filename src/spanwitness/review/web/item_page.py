@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ItemPage", "judged_run"]
 
 _N_EVENTS: Final = 60
+_N_JUDGED: Final = 4
 
 
 def judged_run(snapshot: Snapshot) -> Evaluation | None:
@@ -60,11 +63,34 @@ class _Chosen(msgspec.Struct, frozen=True):
         return FindingFacts(rule=found.rule, span_ids=found.span_ids, evidence=evidence)
 
 
+class _JudgedRuns:
+    """The runs that were looked at last: a reviewer comes back to the same one page after page."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], Evaluation | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, snapshot: Snapshot) -> Evaluation | None:
+        """Judge a kept run, or return what was judged of the same spans before."""
+        key = snapshot.trace_id, snapshot.run_id, snapshot.taken_at, len(snapshot.spans)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        judged = judged_run(snapshot)
+        with self._lock:
+            self._known[key] = judged
+            while len(self._known) > _N_JUDGED:
+                self._known.popitem(last=False)
+        return judged
+
+
 class ItemPage:
     """One item."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        self._judged = _JudgedRuns()
 
     async def show(self, request: Request) -> Response:
         """Answer `GET /items/{id}`."""
@@ -128,7 +154,7 @@ class ItemPage:
             None,
         )
         snapshot = self._site.queue.snapshot(sample.trace_id, sample.run_id)
-        evaluation = judged_run(snapshot) if snapshot is not None else None
+        evaluation = self._judged.of(snapshot) if snapshot is not None else None
         return _Chosen(sample, finding, evaluation, snapshot)
 
     def _view(self, request: Request, this: _Chosen, item: Item):  # type: ignore[no-untyped-def]  # noqa: ANN202

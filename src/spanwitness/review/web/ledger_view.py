@@ -115,7 +115,7 @@ def _row(row: LedgerRow, gap: Gap) -> Row:
 
 
 def _cell(row: LedgerRow, column: Column, gap: Gap) -> Cell:
-    word = getattr(row, column)
+    word: str = getattr(row, column)
     return Cell(
         column=column,
         word=word,
