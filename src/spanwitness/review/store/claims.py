@@ -42,7 +42,7 @@ def claim_next(
         .with_for_update(skip_locked=True)
     )
     if only is not None:
-        wanted = wanted.where(*conditions(only, now))
+        wanted = wanted.where(*conditions(connection, only, now))
     row = connection.execute(wanted).one_or_none()
     return None if row is None else _take(connection, row, by, lease=lease, now=now)
 

@@ -48,7 +48,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _read_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.address = self.url.render_as_string(hide_password=True)
+        plain = self.url.set(drivername=self.url.get_backend_name())
+        self.address = plain.render_as_string(hide_password=True)
         self._turns = None
         if self.is_sqlite:
             path = Path(self.url.database or "").absolute()

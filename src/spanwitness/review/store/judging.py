@@ -201,7 +201,7 @@ def bulk_rows(connection: Connection, only: ItemFilter, by: str, now: datetime) 
     is_held = (items.c.state == "claimed") & (items.c.owner != by) & (items.c.until > now)
     wanted = (
         sa.select(items)
-        .where(*conditions(only, now), items.c.state != "resolved", sa.not_(is_held))
+        .where(*conditions(connection, only, now), items.c.state != "resolved", sa.not_(is_held))
         .order_by(items.c.fingerprint)
         .with_for_update()
     )
