@@ -206,6 +206,8 @@ def composition(  # noqa: PLR0913  one parameter an option
     repeated: opt.Repeated = RepeatedWord.refuse,
     form: opt.Form = Format.text,
     part: opt.Part = None,
+    level: opt.Level = 0.95,
+    resamples: opt.Resamples = 2000,
     seed: opt.Seed = 5205,
 ) -> None:
     """Compare chained with direct transitions of several steps, and test whether they chain.
@@ -245,6 +247,8 @@ def composition(  # noqa: PLR0913  one parameter an option
             group=group,
             fold=fold,
             pool=pool or (),
+            level=level,
+            n_resamples=resamples,
             seed=seed,
         ),
         select=chosen(operation=operation, inputs=inputs, rule=rule, stack=stack),

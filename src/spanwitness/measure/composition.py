@@ -11,7 +11,8 @@ from spanwitness.errors import SettingsError
 from spanwitness.measure.item_rows import SEPARATE, natural_order
 from spanwitness.measure.result import choose_part, frame_of
 from spanwitness.measure.table import as_table
-from spanwitness.stats.bootstrap import SEED
+from spanwitness.measure.transitions import ItemSequence, StageTransition, transitions_of
+from spanwitness.stats.bootstrap import N_RESAMPLES, SEED
 from spanwitness.stats.composition import (
     CompositionGap,
     FinalResidual,
@@ -91,6 +92,8 @@ class CompositionResult:
     stages: tuple[str, ...]
     n_pairs: int
     n_items: int
+    transitions: tuple[StageTransition, ...]
+    """Adjacent, chained and direct, over all items, then by group."""
     gaps: tuple[Gap, ...]
     """All items within the sample, then each group, then each fold held out."""
     residuals: tuple[tuple[str, FinalResidual], ...]
@@ -100,6 +103,8 @@ class CompositionResult:
     group_column: str | None
     fold_column: str | None
     """`None` = two halves of the items, drawn by the seed."""
+    level: float
+    n_resamples: int
     seed: int
 
     def mean_residual(self, reading: str) -> float | None:
@@ -124,6 +129,7 @@ class CompositionResult:
             "stages": list(self.stages),
             "n_pairs": self.n_pairs,
             "n_items": self.n_items,
+            "transitions": [each.to_dict() for each in self.transitions],
             "within": next(row for row in parts["audits"] if row["fold"] is None),
             "groups": [row for row in parts["audits"] if row["group"] is not None],
             "held_out": [row for row in parts["audits"] if row["fold"] is not None],
@@ -135,12 +141,14 @@ class CompositionResult:
             "tests": parts["tests"],
             "group_column": self.group_column,
             "fold_column": self.fold_column,
+            "level": self.level,
+            "n_resamples": self.n_resamples,
             "seed": self.seed,
         }
 
     @property
     def parts(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
-        """Three tables: `audits` (the gaps), `residuals`, `tests`."""
+        """Four tables: `audits` (the gaps), `residuals`, `tests`, `transitions`."""
         return {
             "audits": [gap.to_dict() for gap in self.gaps],
             "residuals": [
@@ -155,6 +163,7 @@ class CompositionResult:
                 for fold, each in self.residuals
             ],
             "tests": [test.to_dict() for test in self.tests],
+            "transitions": [_flat(each) for each in self.transitions],
         }
 
     def to_frame(self, part: str | None = None) -> object:
@@ -184,6 +193,8 @@ def measure_composition(
     group: str | None = None,
     fold: str | None = None,
     pool: Collection[str] = (),
+    level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
 ) -> CompositionResult:
     """Compare chained with direct transitions, from a table of success after each stage.
@@ -198,7 +209,9 @@ def measure_composition(
         group: A column to compare by; residuals tell pooled beside group-conditioned.
         fold: A column that tells the fold; by default two halves of the items, drawn by the seed.
         pool: Columns that may differ between rows all the same, as in `measure_paired`.
-        seed: Seed of the halves.
+        level: Probability inside the intervals of the transitions.
+        n_resamples: Resamples of items, where they repeat.
+        seed: Seed of the halves and of the resampling.
 
     Raises:
         TableError: A bit is missing or none; (item, run) comes twice; an item is in two folds; rows
@@ -216,11 +229,25 @@ def measure_composition(
         stages=names,
         n_pairs=len(rows),
         n_items=len({row.item for row in rows}),
+        transitions=tuple(
+            each
+            for name, chosen in _by_name(rows, has_groups=group is not None)
+            for each in transitions_of(
+                [ItemSequence(row.item, row.bits) for row in chosen],
+                names,
+                group=name,
+                level=level,
+                n_resamples=n_resamples,
+                seed=seed,
+            )
+        ),
         gaps=tuple(_gaps(rows, has_groups=group is not None)),
         residuals=tuple(_residuals(rows)),
         tests=tuple(_tests(rows, names)),
         group_column=group,
         fold_column=fold,
+        level=level,
+        n_resamples=n_resamples,
         seed=seed,
     )
 
@@ -284,11 +311,28 @@ def _gap(
     )
 
 
+def _by_name(
+    rows: Sequence[_Sequence], *, has_groups: bool
+) -> Iterable[tuple[str | None, list[_Sequence]]]:
+    """Give all rows, then those of each group."""
+    yield None, list(rows)
+    for name in sorted({row.group for row in rows}, key=natural_order) if has_groups else ():
+        yield name, [row for row in rows if row.group == name]
+
+
+def _flat(found: StageTransition) -> dict[str, object]:
+    row: dict[str, object] = {}
+    for key, value in found.to_dict().items():
+        if isinstance(value, dict):
+            row |= {f"{key}_{name}": inner for name, inner in value.items() if name != "reason"}
+        else:
+            row[key] = value
+    return row
+
+
 def _gaps(rows: Sequence[_Sequence], *, has_groups: bool) -> Iterable[Gap]:
-    yield _gap(rows, None)
-    if has_groups:
-        for name in sorted({row.group for row in rows}, key=natural_order):
-            yield _gap([row for row in rows if row.group == name], None, group=name)
+    for name, chosen in _by_name(rows, has_groups=has_groups):
+        yield _gap(chosen, None, group=name)
     for name, (others, own) in _folds(rows).items():
         yield _gap(others, own, fold=name)
 

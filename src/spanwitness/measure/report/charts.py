@@ -45,7 +45,7 @@ _FONT = re.compile(r"font: ([\d.]+px) [^;\"]*")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dot:
-    """A value with its interval; without a value, the row says why."""
+    """A value with its interval, or a range; without either, the row says why."""
 
     label: str
     value: float | None
@@ -88,15 +88,16 @@ def dots(
     figure, axes = _figure(len(rows), has_legend=bool(series))
     for place, row in enumerate(rows):
         colour = _SERIES[row.series % len(_SERIES)]
-        if row.value is None:
+        if row.low is not None and row.high is not None:
+            width = 7 if row.value is None else 2
+            axes.plot([row.low, row.high], [place, place], color=colour, linewidth=width)
+        elif row.value is None:
             axes.text(
                 0.01, place, row.missing, transform=axes.get_yaxis_transform(), va="center",
                 color=_SOFT, fontsize=8, style="italic",
             )  # fmt: skip
-            continue
-        if row.low is not None and row.high is not None:
-            axes.plot([row.low, row.high], [place, place], color=colour, linewidth=2)
-        axes.plot([row.value], [place], "o", color=colour, markersize=6)
+        if row.value is not None:
+            axes.plot([row.value], [place], "o", color=colour, markersize=6)
     if reference is not None:
         axes.axvline(reference, color=_SOFT, linewidth=1, linestyle=(0, (4, 3)))
     _label_rows(axes, [_named(row.label, row.n) for row in rows])
@@ -179,9 +180,10 @@ def phase(rows: Sequence[tuple[Dot, float]], *, x_label: str, y_label: str) -> s
         if dot.low is not None and dot.high is not None:
             axes.plot([x, x], [dot.low, dot.high], color=colour, linewidth=2)
         axes.plot([x], [dot.value], "o", color=colour, markersize=6)
+        side = -1 if x > 0.6 * right else 1
         axes.annotate(
-            _short(dot.label), (x, dot.value), xytext=(6, 4), textcoords="offset points",
-            color=_INK, fontsize=8,
+            _short(dot.label), (x, dot.value), xytext=(6 * side, 4), textcoords="offset points",
+            color=_INK, fontsize=8, ha="right" if side < 0 else "left", parse_math=False,
         )  # fmt: skip
     axes.set_xlim(0, right)
     axes.set_ylim(0, top)

@@ -7,23 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from spanwitness.errors import MissingExtraError, SettingsError
-from spanwitness.measure.report.evidence import evidence_sections
-from spanwitness.measure.report.paired import paired_sections
-from spanwitness.measure.report.stability import provenance_sections, stability_sections
+from spanwitness.measure.report.audits import audits_sections
+from spanwitness.measure.report.kinds import KINDS, sections_of, subject_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from spanwitness.measure.report.section import Section
+    from collections.abc import Mapping
 
 __all__ = ["render"]
 
-_KINDS: Final[dict[str, tuple[str, Callable[[Mapping[str, Any]], list[Section]]]]] = {
-    "spanwitness.paired/1": ("Paired audit of a step", paired_sections),
-    "spanwitness.evidence/1": ("Evidence state of a pipeline", evidence_sections),
-    "spanwitness.stability/1": ("Stability of repeated runs", stability_sections),
-    "spanwitness.provenance/1": ("Provenance of a benchmark", provenance_sections),
-}
+_AUDITS: Final = "spanwitness.audits/1"
 _ID: Final = re.compile(r'(\bid="|href="#|url\(#)')
 _SETTINGS: Final = ("level", "n_resamples", "seed")
 
@@ -44,9 +36,12 @@ def render(document: Mapping[str, Any], *, source: str = "") -> str:
     except ImportError:
         raise MissingExtraError("jinja2", extra="measure") from None
     schema = document.get("schema")
-    if schema not in _KINDS:
-        raise SettingsError(f"schema {schema!r} is none of {', '.join(_KINDS)}")
-    title, sections_of = _KINDS[schema]
+    if schema != _AUDITS and schema not in KINDS:
+        raise SettingsError(f"schema {schema!r} is none of {', '.join([*KINDS, _AUDITS])}")
+    if schema == _AUDITS:
+        title, found = "Audits side by side", audits_sections(document)
+    else:
+        title, found = KINDS[schema].title, sections_of(document)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("spanwitness.measure.report", "."),
         autoescape=True,
@@ -54,14 +49,16 @@ def render(document: Mapping[str, Any], *, source: str = "") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["printable"] = _printable
     return environment.get_template("report.html.j2").render(
         title=title,
         source=source,
+        subject=subject_of(document),
         schema=schema,
         settings={key: document[key] for key in _SETTINGS if key in document},
         sections=[
             replace(section, svg=_with_own_ids(section.svg, f"f{place}-"))
-            for place, section in enumerate(sections_of(document), start=1)
+            for place, section in enumerate(found, start=1)
         ],
     )
 
@@ -71,3 +68,8 @@ def _with_own_ids(svg: str | None, prefix: str) -> str | None:
     if svg is None:
         return None
     return _ID.sub(lambda found: f"{found[1]}{prefix}", svg)
+
+
+def _printable(text: str) -> str:
+    """Mark what is not printable: it would move or hide text."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spanwitness.measure.report.charts import Bar, Dot, bars, dots, phase
-from spanwitness.measure.report.section import Section, Table, change_text, rate_cells, share
+from spanwitness.measure.report.charts import Bar, bars, dots, phase
+from spanwitness.measure.report.rates import rate_dot
+from spanwitness.measure.report.section import (
+    Section,
+    Table,
+    change_text,
+    number,
+    rate_cells,
+    share,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["paired_sections"]
 
@@ -34,6 +42,8 @@ def paired_sections(document: Mapping[str, Any]) -> list[Section]:
         _rates(audits),
         _flows(audits),
         *([_sensitivity(document)] if document.get("sensitivity") else []),
+        *([_mixture(document["mixture"])] if document.get("mixture") else []),
+        *([_held_out(document["held_out"])] if document.get("held_out") else []),
     ]
 
 
@@ -46,7 +56,7 @@ def _phase(audits: Mapping[str, Mapping[str, Any]], document: Mapping[str, Any])
         if needed is None or correction["raw"] is None:
             untold.append(name)
         else:
-            points.append((_dot(name, correction, series=int(name != "all")), float(needed)))
+            points.append((rate_dot(name, correction, series=int(name != "all")), float(needed)))
     overall = audits["all"]
     says = (
         "Each point is the step on a group of items: what it corrects, against what it would have "
@@ -56,6 +66,7 @@ def _phase(audits: Mapping[str, Mapping[str, Any]], document: Mapping[str, Any])
     rows = tuple(
         (
             name,
+            number(audit["n_pairs"]),
             share(audit["p_before"]),
             share(audit["p_after"]),
             share(audit["correction_rate"]["raw"]),
@@ -83,8 +94,8 @@ def _phase(audits: Mapping[str, Mapping[str, Any]], document: Mapping[str, Any])
         alt="Correction rate of each group against the rate needed to break even.",
         table=Table(
             columns=(
-                "group", "right before", "right after", "correction rate", "needed", "decision",
-                "P(gain > cost)",
+                "group", "pairs", "right before", "right after", "correction rate", "needed",
+                "decision", "P(gain > cost)",
             ),
             rows=rows,
         ),
@@ -94,7 +105,7 @@ def _phase(audits: Mapping[str, Mapping[str, Any]], document: Mapping[str, Any])
 
 def _rates(audits: Mapping[str, Mapping[str, Any]]) -> Section:
     rows = [
-        _dot(name, audit[key], series=series)
+        rate_dot(name, audit[key], series=series)
         for name, audit in audits.items()
         for series, key in enumerate(("correction_rate", "corruption_rate"))
     ]
@@ -175,12 +186,38 @@ def _sensitivity(document: Mapping[str, Any]) -> Section:
     )
 
 
-def _dot(name: str, rate: Mapping[str, Any], *, series: int) -> Dot:
-    return Dot(
-        label=name,
-        value=rate["raw"],
-        low=rate["ci_low"],
-        high=rate["ci_high"],
-        n=rate["n"],
-        series=series,
+def _mixture(found: Mapping[str, Any]) -> Section:
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in found["weights"].items())
+    return Section(
+        title="For the declared mixture",
+        says=f"Weights: {weights}. The baseline there would be {share(found['p_before'])}. With "
+        f"the rates of the groups the predicted change is {change_text(found['conditioned'])}, "
+        f"with pooled rates {change_text(found['pooled'])}.",
+        notes=("A prediction from these rates, without an interval.",),
     )
+
+
+def _held_out(rows: Sequence[Mapping[str, Any]]) -> Section:
+    return Section(
+        title="On items that were held out",
+        says="Each half of the items predicted from the other half: predicted minus observed "
+        "change, with the rates of the groups and with pooled ones. The smaller error predicts "
+        "better.",
+        table=Table(
+            columns=(
+                "predicted", "pairs", "observed change", "error, pooled", "error, by group",
+                "groups not seen before",
+            ),
+            rows=tuple(
+                (
+                    str(row["fold"]),
+                    number(row["n_pairs"]),
+                    change_text(row["observed_change"]),
+                    change_text(row["error_pooled"]),
+                    change_text(row["error_conditioned"]),
+                    str(row["unseen_groups"]) or "none",
+                )
+                for row in rows
+            ),
+        ),
+    )  # fmt: skip

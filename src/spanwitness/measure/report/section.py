@@ -45,6 +45,10 @@ class Section:
     table: Table | None = None
     notes: tuple[str, ...] = ()
     """What was not assessed, and how the figure can mislead."""
+    part: str = ""
+    """The audit that it belongs to, where a page holds several."""
+    subject: str = ""
+    """What that audit is of, in full."""
 
 
 def share(value: object) -> str:
