@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from tests.review.judged_runs import judged, violation
 from tests.review.queue_processes import (
     assert_all_filed_once,
     claim_from_processes,
@@ -21,6 +23,8 @@ from tests.review.test_filing import *  # noqa: F403
 from tests.review.test_judging import *  # noqa: F403
 from tests.review.test_migrations import *  # noqa: F403
 from tests.review.test_outbox import *  # noqa: F403
+
+from spanwitness.review import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +69,20 @@ def either_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/queue.db"
     return _new_database(request.getfixturevalue("server"))
+
+
+def test_writers_that_meet_each_other_head_on_both_get_through(queue_url: str):
+    queue = Queue.open(queue_url)
+    rules = [violation(rule=f"rule_{n}") for n in range(40)]
+
+    def file(turn: int) -> int:
+        runs = [(judged((turn, n), rules[n]), None) for n in range(40)]
+        return len(queue.add_all(runs if turn % 2 else runs[::-1]))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(file, range(16))) == 640
+    assert {item.count for item in queue.items(limit=100).rows} == {16}
+    queue.close()
 
 
 def test_six_processes_claim_two_thousand_items(either_url: str):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
+import time
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from spanwitness.errors import MissingExtraError, ReviewError
 
@@ -22,13 +24,16 @@ from spanwitness.review.store.turns import turns_of
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy.engine import URL, Connection, Engine
 
 __all__ = ["Database", "check_address"]
 
+T = TypeVar("T")
+
 _BUSY_MS: Final = 30_000
+_MAX_TRIES: Final = 8
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 _MIGRATION_LOCK: Final = 0x7370616E
 """Number of the advisory lock that keeps two migrations of one PostgreSQL database apart."""
@@ -85,6 +90,27 @@ class Database:
                 connection.execution_options(spanwitness_write=True)
                 with connection.begin():
                     yield connection
+
+    def write_all(self, act: Callable[[Connection], T]) -> T:
+        """Do something that touches many rows in one transaction; begin anew after a deadlock.
+
+        Two writers on PostgreSQL may each wait for a row of the other; it then ends one of them.
+
+        Args:
+            act: Writes; it may be called again, in a new transaction.
+
+        Raises:
+            ReviewError: The database does not answer, refuses, or ends it again and again.
+        """
+        for nth in range(_MAX_TRIES):
+            try:
+                with self.write() as connection:
+                    return act(connection)
+            except ReviewError as error:
+                if nth == _MAX_TRIES - 1 or not _is_deadlock(error):
+                    raise
+            time.sleep(random.uniform(0, 0.05 * (nth + 1)))  # noqa: S311  to part the two
+        raise AssertionError
 
     def close(self) -> None:
         """Close every connection."""
@@ -202,6 +228,11 @@ def _told(address: str) -> Iterator[None]:
         cause = getattr(error, "orig", None) or error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise ReviewError(f"queue {address}: {lines[0]}") from error
+
+
+def _is_deadlock(error: ReviewError) -> bool:
+    cause = getattr(error.__cause__, "orig", None)
+    return getattr(cause, "sqlstate", None) in ("40P01", "40001")
 
 
 def _revision(connection: Connection) -> str | None:

@@ -18,7 +18,7 @@ from spanwitness.review.store.tables import audits, runs, samples
 from spanwitness.review.store.values import Added
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -27,10 +27,23 @@ if TYPE_CHECKING:
     from spanwitness.model import Run, SpanRecord
     from spanwitness.review.store.values import Sampling
 
-__all__ = ["file_run"]
+__all__ = ["file_run", "hold_causes"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FAR_NS: Final = 1 << 62
+
+
+def hold_causes(connection: Connection, judged: Iterable[Judged]) -> None:
+    """Wait, on PostgreSQL, for other writers of the same causes, in one order everywhere.
+
+    Runs of a transaction come in any order; without this, two writers could each wait for an item
+    that the other has just written.
+    """
+    if connection.dialect.name == "sqlite":
+        return
+    found = {fingerprint(one.run, verdict) for one in judged for verdict in one.findings}
+    for number in sorted(int(each[:15], 16) for each in found):
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(number)))
 
 
 def file_run(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
+    from sqlalchemy.engine import Connection
+
     from spanwitness.capture.policy import ContentMode
     from spanwitness.findings.judged import Judged
     from spanwitness.model import SpanRecord
@@ -102,13 +104,17 @@ class Queue(QueueReader):
     ) -> tuple[Added, ...]:
         """Record several judged runs in one transaction; else as `add`."""
         policy = content if isinstance(content, ContentPolicy) else ContentPolicy(mode=content)
-        with self._database.write() as connection:
+
+        def file_all(connection: Connection) -> tuple[Added, ...]:
+            filing.hold_causes(connection, (one for one, _ in judged))
             sampling = audit.read_sampling(connection)
             now = self._now()
             return tuple(
                 filing.file_run(connection, one, spans, policy=policy, sampling=sampling, now=now)
                 for one, spans in judged
             )
+
+        return self._database.write_all(file_all)
 
     def record(
         self,
@@ -248,12 +254,15 @@ class Queue(QueueReader):
         if only == ANY:
             raise ReviewError("a bulk verdict on the whole queue is refused: give a filter")
         unit = f"bulk:{uuid.uuid4().hex}"
-        with self._database.write() as connection:
+
+        def judge_all(connection: Connection) -> tuple[Item, ...]:
             now = self._now()
             found = judging.bulk_rows(connection, only, by, now)
             return tuple(
                 judging.give_verdict(connection, row, ruling, now=now, unit=unit) for row in found
             )
+
+        return self._database.write_all(judge_all)
 
     def undo(self, item_id: int, by: str, *, within_s: float | None = None) -> Item:
         """Take back one's own latest verdict, rest or reopening, if nothing happened since.
