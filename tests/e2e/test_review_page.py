@@ -271,7 +271,8 @@ def test_axe_finds_nothing_serious_on_any_page_in_either_theme(chromium, serve, 
     paths = [
         "/", "/?state=resolved", "/?q=zebra", "/rules", "/rules/output_constraint_bypass",
         "/agents", "/agents/of?agent=datasheet-extractor&service=extraction", "/stats", "/audit",
-        "/deliveries", "/help", "/nowhere", *(f"/items/{i}" for i in shown), f"/items/{shown[-1]}/call",
+        "/deliveries", "/help", "/nowhere", f"/items/{shown[-1]}/call",
+        *(f"/items/{i}" for i in shown),
     ]  # fmt: skip
     axe = Axe()
     found: list[str] = []

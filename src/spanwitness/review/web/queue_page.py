@@ -31,7 +31,7 @@ __all__ = ["Chosen", "QueuePage", "as_it_stands", "chosen", "chosen_in"]
 
 ROWS: Final = 50
 _SORTS: Final[Mapping[Order, str]] = {
-    "priority": "severity, due, age",
+    "priority": "priority",
     "due": "due time",
     "oldest": "age",
     "newest": "last seen",

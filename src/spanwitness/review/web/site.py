@@ -118,6 +118,7 @@ class Site:
         )
         self._environment.globals |= {
             "ago": words.ago,
+            "until": words.until,
             "duration": words.duration,
             "line": _line,
             "query": words.query,

@@ -110,6 +110,12 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
     return moment.strftime("%Y-%m-%d")
 
 
+def until(moment: datetime, now: datetime | None = None) -> str:
+    """Say a moment to come, as a clock shows it."""
+    is_today = moment.date() == (now or datetime.now(UTC)).date()
+    return moment.strftime("%H:%M UTC" if is_today else "%Y-%m-%d %H:%M UTC")
+
+
 def duration(ms: float) -> str:
     """Say a duration."""
     if ms < 1000:

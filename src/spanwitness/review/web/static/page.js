@@ -96,12 +96,13 @@
     if (pressed) { event.preventDefault(); press(pressed); }
   });
 
-  // A long picture opens at the place that the finding names.
-  const named = document.querySelector("svg.timeline .ev-missing, svg.timeline .named");
-  if (named) {
+  // What is wider than its box opens at the place that the finding names.
+  for (const sign of ["svg.timeline .ev-missing, svg.timeline .named", ".ledger td.broken"]) {
+    const named = document.querySelector(sign);
+    if (!named) continue;
     const box = named.closest(".scroll");
-    const place = named.getBoundingClientRect().left - box.getBoundingClientRect().left;
-    if (place > box.clientWidth - 40) box.scrollLeft = place - box.clientWidth / 2;
+    const place = named.getBoundingClientRect().right - box.getBoundingClientRect().left;
+    if (place > box.clientWidth) box.scrollLeft = place - box.clientWidth / 2;
   }
 
   // Ctrl+Enter in a note sends its form; a verdict is only given by its own key or button.
