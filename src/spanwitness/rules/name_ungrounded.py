@@ -51,7 +51,7 @@ def name_ungrounded(facts: Facts) -> Outcome:
     Can be wrong: A right answer from memory after a vain search is reported; so is a name in
         another spelling or language. Longer answers and lower-case answers are not looked at.
     """
-    if not facts.executions:
+    if not facts.has_executions:
         return facts.no_execution
     answer = facts.answer_text
     if answer is None:
@@ -74,9 +74,7 @@ def name_ungrounded(facts: Facts) -> Outcome:
 
 
 def _judge(facts: Facts, names: list[str], reads: list[Execution]) -> Outcome:
-    given = [*input_texts(facts.run.chats[0]), *(as_text(e.result) for e in facts.executions)]
-    evidence = _folded("\n".join(given))
-    strange = [name for name in names if _folded(name).rstrip("s") not in evidence]
+    strange = _strange(facts, names)
     vain = [e for e in reads if _found_nothing(e)]
     if not strange or (not vain and len(strange) * 2 < len(names)):
         return facts.nothing_found
@@ -95,6 +93,16 @@ def _judge(facts: Facts, names: list[str], reads: list[Execution]) -> Outcome:
         span_ids=spans,
         evidence=counts,
     )
+
+
+def _strange(facts: Facts, names: list[str]) -> list[str]:
+    given = [*input_texts(facts.run.chats[0]), *(as_text(e.result) for e in facts.executions)]
+    evidence = "\n".join(given).casefold()
+    strange = [name for name in names if name.casefold().rstrip("s") not in evidence]
+    if strange and not (evidence.isascii() and "".join(strange).isascii()):
+        evidence = _without_accents(evidence)  # dear, and hardly ever needed
+        strange = [n for n in strange if _without_accents(n.casefold()).rstrip("s") not in evidence]
+    return strange
 
 
 def _names(answer: str) -> list[str]:
@@ -116,6 +124,6 @@ def _found_nothing(execution: Execution) -> bool:
     return is_empty_text(text) or (len(text) <= _MOST_CHARS and _NOTHING.match(text) is not None)
 
 
-def _folded(text: str) -> str:
+def _without_accents(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in plain if not unicodedata.combining(c)).casefold()
+    return "".join(c for c in plain if not unicodedata.combining(c))

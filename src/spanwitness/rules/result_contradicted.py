@@ -57,7 +57,7 @@ def result_contradicted(facts: Facts) -> Outcome:
     Can be wrong: Conditions that are put in words the result does not use are not applied, so that
         an answer which rightly heeds them is reported; other contradictions are not seen.
     """
-    if not facts.executions:
+    if not facts.has_executions:
         return facts.no_execution
     question, answer = question_of(facts), facts.answer_text
     if question is None or answer is None:
