@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spanwitness.grounding.evidence import EvidenceText
     from spanwitness.grounding.statements import FoundClaim
 
-__all__ = ["find_dates_of"]
+__all__ = ["DateSearch"]
 
 _MONTHS: Final = (
     "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?",
@@ -37,21 +37,36 @@ class _Form(NamedTuple):
     before: re.Pattern[str] | None = None
 
 
-def find_dates_of(claim: FoundClaim, text: EvidenceText) -> list[Hit]:
-    """Find a date; one that is written in figures alone may be read two ways."""
-    hits: list[Hit] = []
-    body = text.lower
-    said = fold_word(claim.text).lower()
-    for iso in _isos(claim.text):
-        year, month, day = iso.split("-")
-        if year and year not in body and year[2:] not in body:
-            continue
-        for form in _forms(year, int(month), int(day)):
-            for start, end in _places(form, body):
-                hits.append(Hit(text, start, end, "exact" if said == body[start:end] else "date"))
-                if len(hits) >= MAX_HITS:
-                    return hits
-    return hits
+class DateSearch:
+    """A date, ready to be looked for in any text.
+
+    One that is written in figures alone may be read two ways.
+
+    Args:
+        claim: The claim.
+    """
+
+    def __init__(self, claim: FoundClaim) -> None:
+        self._said = fold_word(claim.text).lower()
+        self._readings: list[tuple[str, tuple[_Form, ...]]] = []
+        for iso in _isos(claim.text):
+            year, month, day = iso.split("-")
+            self._readings.append((year, tuple(_forms(year, int(month), int(day)))))
+
+    def find(self, text: EvidenceText) -> list[Hit]:
+        """Find the places of a text that hold it, at most `MAX_HITS`."""
+        hits: list[Hit] = []
+        body = text.lower
+        for year, forms in self._readings:
+            if year and year not in body and year[2:] not in body:
+                continue
+            for form in forms:
+                for start, end in _places(form, body):
+                    same = self._said == body[start:end]
+                    hits.append(Hit(text, start, end, "exact" if same else "date"))
+                    if len(hits) >= MAX_HITS:
+                        return hits
+        return hits
 
 
 def _places(form: _Form, body: str) -> Iterator[tuple[int, int]]:

@@ -6,14 +6,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.grounding.claims import claims_of
-from spanwitness.grounding.dates import find_dates_of
+from spanwitness.grounding.dates import DateSearch
 from spanwitness.grounding.derivation import Operand, derive
 from spanwitness.grounding.documents import document_at, documents_of
 from spanwitness.grounding.evidence import Evidence, answering_chat
 from spanwitness.grounding.layout import excerpt
 from spanwitness.grounding.quotations import find_quotation
 from spanwitness.grounding.ranges import find_in_ranges
-from spanwitness.grounding.search import MAX_HITS, Hit, find_numbers, find_words, places
+from spanwitness.grounding.search import MAX_HITS, Hit, NumberSearch
+from spanwitness.grounding.words import WordSearch, places
 from spanwitness.model import AssessedClaim, Place, Receipt
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _MATCHES: Final[dict[str, int]] = {
     "similar": 6, "derived": 7,
 }  # fmt: skip
 _COMMON: Final = 4
+_WORDED: Final = frozenset({"identifier", "name", "text"})
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -75,6 +77,11 @@ class _Assessment:
         self._evidence = evidence
         self._answer = answer
         self._found = [_Found() for _ in claims]
+        pairs = list(zip(claims, self._found, strict=True))
+        self._numbers = NumberSearch(claims)
+        self._dates = [(DateSearch(c), f) for c, f in pairs if c.kind == "date"]
+        self._words = [(WordSearch(c), f) for c, f in pairs if c.kind in _WORDED]
+        self._quoted = [(c, f) for c, f in pairs if c.kind == "quotation"]
         self._documents: dict[str, tuple[Document, ...]] = {}
 
     def receipts(self) -> tuple[AssessedClaim, ...]:
@@ -93,18 +100,17 @@ class _Assessment:
         )
 
     def _look_in(self, text: EvidenceText) -> None:
-        for index, hits in find_numbers(self._claims, text).items():
+        for index, hits in self._numbers.find(text).items():
             self._found[index].hits += hits
-        for claim, found in zip(self._claims, self._found, strict=True):
-            if claim.kind == "date":
-                found.hits += find_dates_of(claim, text)
-            elif claim.kind in ("identifier", "name", "text"):
-                found.hits += find_words(claim, text)
-            elif claim.kind == "quotation":
-                quoted = find_quotation(claim.text, text)
-                if quoted is not None:
-                    found.hits.append(quoted.hit)
-                    found.differences[id(quoted.hit)] = quoted.difference
+        for date, found in self._dates:
+            found.hits += date.find(text)
+        for word, found in self._words:
+            found.hits += word.find(text)
+        for claim, found in self._quoted:
+            quoted = find_quotation(claim.text, text)
+            if quoted is not None:
+                found.hits.append(quoted.hit)
+                found.differences[id(quoted.hit)] = quoted.difference
 
     def _supported(self) -> list[Operand]:
         """Numbers that the answer states and the window holds."""
@@ -253,7 +259,7 @@ def _state_of(ranked: list[tuple[Hit, Holder]]) -> ClaimState | None:
 
 
 def _is_weak(claim: FoundClaim, hits: list[Hit], best: Hit) -> bool:
-    if claim.kind in ("identifier", "name", "text"):
+    if claim.kind in _WORDED:
         return len(claim.text.strip()) < 3
     if claim.kind == "quotation":
         return len(claim.text.split()) < 3

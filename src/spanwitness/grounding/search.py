@@ -1,7 +1,7 @@
-"""Where claims stand in the texts: it is the few claims that are searched for, in one linear pass.
+"""Where claimed numbers stand in a text: the few claims are searched for, in linear passes.
 
-A text may be megabytes and claims are few. Numbers are found by the digits they begin with, names
-and identifiers as they stand, dates by a pattern of their own forms.
+A text may be megabytes and claims are few. Numbers are found by the digits that they begin with.
+What the claims ask for is worked out once and held against every text.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from spanwitness.grounding.units import mantissas_of
 from spanwitness.normalize.digits import leading_digits, leading_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from spanwitness.grounding.evidence import EvidenceText
     from spanwitness.grounding.statements import FoundClaim
     from spanwitness.model import MatchWord
 
-__all__ = ["MAX_HITS", "Hit", "find_numbers", "find_words", "places"]
+__all__ = ["MAX_HITS", "Hit", "NumberSearch"]
 
 MAX_HITS: Final = 6
 """Places of one claim in one text that are kept; more make it common."""
-_MAX_READ: Final = 20_000
-"""Places of a word in one text that are looked at."""
 _FEW_CHARS: Final = 65_536
 _MANY_CHARS: Final = 262_144
 """In a longer text some number can be rounded to any two digits: there, three are asked for."""
@@ -66,25 +64,48 @@ class _Needle(NamedTuple):
     """The claim, folded."""
 
 
-def find_numbers(claims: Sequence[FoundClaim], text: EvidenceText) -> dict[int, list[Hit]]:
-    """Find the places of a text that meet claimed numbers.
+class NumberSearch:
+    """The numbers that claims state, ready to be looked for in any text.
 
-    Returns:
-        Hits by the claim's index, at most `MAX_HITS` each, in the order of the text.
+    Args:
+        claims: The claims; those without numbers are passed over.
     """
-    found: dict[int, list[Hit]] = {}
-    end = len(text.folded.text)
-    least = 3 if end > _MANY_CHARS else 2
-    large = [_needle(i, c, least) for i, c in enumerate(claims) if c.numbers and not c.is_small]
-    small = [_needle(i, c, least) for i, c in enumerate(claims) if c.numbers and c.is_small]
-    if end <= _SMALL_CHARS:
-        _Pass(text, large + small, found).run(end)
-    else:
-        _Pass(text, large, found).run(end)
-        _Pass(text, small, found).run(_SMALL_CHARS)
-    for hits in found.values():
-        hits.sort(key=lambda hit: hit.start)
-    return found
+
+    def __init__(self, claims: Sequence[FoundClaim]) -> None:
+        self._claims = [(i, c) for i, c in enumerate(claims) if c.numbers]
+        self._plans: dict[tuple[int, bool | None], _Plan] = {}
+
+    def find(self, text: EvidenceText) -> dict[int, list[Hit]]:
+        """Find the places of a text that meet claimed numbers.
+
+        Returns:
+            Hits by the claim's index, at most `MAX_HITS` each, in the order of the text.
+        """
+        found: dict[int, list[Hit]] = {}
+        if not self._claims:
+            return found
+        end = len(text.folded.text)
+        if end <= _SMALL_CHARS:
+            _Pass(text, self._plan(2, is_small=None), found).run(end)
+        else:
+            least = 3 if end > _MANY_CHARS else 2
+            _Pass(text, self._plan(least, is_small=False), found).run(end)
+            _Pass(text, self._plan(least, is_small=True), found).run(_SMALL_CHARS)
+        for hits in found.values():
+            hits.sort(key=_start_of)
+        return found
+
+    def _plan(self, least: int, *, is_small: bool | None) -> _Plan:
+        plan = self._plans.get((least, is_small))
+        if plan is None:
+            asked = [(i, c) for i, c in self._claims if is_small is None or c.is_small is is_small]
+            plan = _Plan([_needle(i, claim, least) for i, claim in asked])
+            self._plans[least, is_small] = plan
+        return plan
+
+
+def _start_of(hit: Hit) -> int:
+    return hit.start
 
 
 def _needle(index: int, claim: FoundClaim, least_digits: int) -> _Needle:
@@ -125,40 +146,16 @@ _PIECE = re.compile(r"\d+")
 _DIGITS_ONLY: Final = str.maketrans("", "", "., '" + GROUPING)
 
 
-class _Pass:
-    """One look through one text."""
+class _Plan:
+    """Needles, with the bounds of all of them as one list without overlaps."""
 
-    def __init__(
-        self, text: EvidenceText, needles: list[_Needle], found: dict[int, list[Hit]]
-    ) -> None:
-        self._text = text
-        self._folded = text.folded.text
-        self._open = needles
-        self._found = found
-        self._n_contexts = 0
+    def __init__(self, needles: list[_Needle]) -> None:
+        self.needles = needles
+        self.zeros = [needle for needle in needles if needle.has_zero]
         self._lows: list[float] = []
         self._highs: list[float] = []
         self._owners: list[list[_Needle]] = []
-
-    def run(self, end: int) -> None:
-        """Look through the text up to a place."""
-        if not self._open:
-            return
-        self._note_windows()
-        if end <= _FEW_CHARS:
-            self._read_each(end)
-            return
-        for digit in "123456789":
-            done = 0
-            while done < end:
-                done = self._scan(digit, done, end)
-        if self._zeros():
-            self._scan_zeros(end)
-
-    def _note_windows(self) -> None:
-        """Join the bounds of all open needles to a list without overlaps."""
-        self._lows, self._highs, self._owners = [], [], []
-        owned = [(w, n.number, n) for n in self._open for w in n.windows]
+        owned = [(w, n.number, n) for n in needles for w in n.windows]
         for (low, high), _, needle in sorted(owned, key=lambda one: one[:2]):
             if self._highs and low <= self._highs[-1]:
                 self._highs[-1] = max(self._highs[-1], high)
@@ -168,32 +165,71 @@ class _Pass:
                 self._lows.append(low)
                 self._highs.append(high)
                 self._owners.append([needle])
+        bounds = [*zip(self._lows, self._highs, strict=True)]
+        self.firsts = frozenset(
+            str(digit)
+            for digit in range(1, 10)
+            if any(low < digit + 1 and high >= digit for low, high in bounds)
+        )
+        """The digits that asked numbers begin with."""
+
+    def within(self, digits: str) -> list[_Needle]:
+        """Return the needles whose bounds hold some leading digits."""
+        value = float(f"{digits[0]}.{digits[1:]}")
+        index = bisect_right(self._lows, value)
+        return self._owners[index - 1] if index and value <= self._highs[index - 1] else []
+
+
+class _Pass:
+    """One look through one text."""
+
+    def __init__(self, text: EvidenceText, plan: _Plan, found: dict[int, list[Hit]]) -> None:
+        self._text = text
+        self._folded = text.folded.text
+        self._plan = plan
+        self._found = found
+        self._n_contexts = 0
+
+    def run(self, end: int) -> None:
+        """Look through the text up to a place."""
+        if not self._plan.needles:
+            return
+        if end <= _FEW_CHARS:
+            self._read_each(end)
+            return
+        for digit in "123456789":
+            done = 0
+            while done < end:
+                done = self._scan(digit, done, end)
+        if self._plan.zeros:
+            self._scan_zeros(end)
 
     def _read_each(self, end: int) -> None:
         """Of a short text, look at every number: that is cheaper than to make patterns."""
-        for run in _RUN.finditer(self._folded, 0, end):
-            if not self._open:
+        folded = self._folded
+        for run in _RUN.finditer(folded, 0, end):
+            if not self._plan.needles:
                 return
-            starts = [run.start()]
+            start, stop = run.span()
+            starts = [start]
             if "," in run[0]:
                 starts += [
                     m.start()
-                    for m in _PIECE.finditer(self._folded, run.start() + 1, run.end())
-                    if self._folded[m.start() - 1] == ","
+                    for m in _PIECE.finditer(folded, start + 1, stop)
+                    if folded[m.start() - 1] == ","
                 ]
             done = -1
             for start in starts:
                 at = start
-                while at < run.end() and self._folded[at] in "0.," and at < start + _BACK:
+                while at < stop and folded[at] in "0.," and at < start + _BACK:
                     at += 1
-                is_zero = at >= run.end() or not self._folded[at].isdigit()
-                asked = self._zeros() if is_zero else self._asked(at)
-                if start >= done and asked:
+                if at < stop and folded[at].isdigit():
+                    asked = self._asked(at) if folded[at] in self._plan.firsts else None
+                else:
+                    asked = self._plan.zeros
+                if asked and start >= done:
                     done = self._read(start, asked)
                     self._drop_done()
-
-    def _zeros(self) -> list[_Needle]:
-        return [needle for needle in self._open if needle.has_zero]
 
     def _asked(self, at: int) -> list[_Needle]:
         """Return the needles within whose bounds the digits from a place on lie."""
@@ -201,17 +237,14 @@ class _Pass:
         if leading is None:
             return []
         run = leading[0]
-        found = self._within(run.translate(_DIGITS_ONLY))
+        if run.isdigit():
+            return self._plan.within(run)
+        found = self._plan.within(run.translate(_DIGITS_ONLY))
         for mark in ", ":
             if mark in run:
-                piece = self._within(run.partition(mark)[0].translate(_DIGITS_ONLY))
+                piece = self._plan.within(run.partition(mark)[0].translate(_DIGITS_ONLY))
                 found = found + [n for n in piece if n not in found]
         return found
-
-    def _within(self, digits: str) -> list[_Needle]:
-        value = float(f"{digits[0]}.{digits[1:]}")
-        index = bisect_right(self._lows, value)
-        return self._owners[index - 1] if index and value <= self._highs[index - 1] else []
 
     def _scan(self, digit: str, at: int, end: int) -> int:
         """Look at candidates that begin with a digit until a claim needs no more.
@@ -221,7 +254,7 @@ class _Pass:
         """
         prefixes = {
             prefix
-            for needle in self._open
+            for needle in self._plan.needles
             for low, high in needle.windows
             for prefix in leading_digits(low, min(high, 9.999999999))
             if prefix.startswith(digit)
@@ -242,7 +275,7 @@ class _Pass:
 
     def _scan_zeros(self, end: int) -> None:
         for place in islice(leading_pattern([""]).finditer(self._folded, 0, end), _MAX_ZEROS):
-            self._read(place.start(), self._zeros())
+            self._read(place.start(), self._plan.zeros)
 
     def _read(self, at: int, asked: list[_Needle]) -> int:
         parts = "," in self._folded[max(at - 2, 0) : at + 24] and commas_part(self._text, at)
@@ -281,11 +314,11 @@ class _Pass:
         )
 
     def _drop_done(self) -> bool:
-        left = [n for n in self._open if len(self._found.get(n.number, ())) < MAX_HITS]
-        if len(left) == len(self._open):
+        needles = self._plan.needles
+        left = [n for n in needles if len(self._found.get(n.number, ())) < MAX_HITS]
+        if len(left) == len(needles):
             return False
-        self._open = left
-        self._note_windows()
+        self._plan = _Plan(left)
         return True
 
 
@@ -299,96 +332,3 @@ def _met(claim: FoundClaim, written: Written) -> tuple[MatchWord | None, bool]:
 
 def _has_unit(claim: FoundClaim) -> bool:
     return any(one.unit or one.amounts[0].dimension is not None for one in claim.numbers)
-
-
-# --- words
-
-
-def find_words(claim: FoundClaim, text: EvidenceText) -> list[Hit]:
-    """Find a name or an identifier: as it stands, else in other case, else word by word."""
-    needle = fold_word(claim.text).strip().lstrip("#").rstrip(".,;:")
-    if not needle:
-        return []
-    if claim.kind == "identifier":
-        reference = _REFERENCE.fullmatch(needle)
-        if reference is not None:
-            return _find_reference(reference[1], reference[2], text)
-    folded = text.folded.text
-    found = [Hit(text, at, at + len(needle), "exact") for at in places(folded, needle)]
-    if not found and needle.isdigit():
-        # The digits of `credit_card_4421486` name the card.
-        found = [Hit(text, *m.span(), "folded") for m in _in_identifier(folded, needle)]
-    lower = needle.lower()
-    if not found and (folded != text.lower or lower != needle):
-        found = [Hit(text, at, at + len(lower), "folded") for at in places(text.lower, lower)]
-    if not found and claim.kind == "name":
-        found = _scattered(lower, text)
-    return found
-
-
-_REFERENCE = re.compile(
-    r"(pages?|pp?\.|sections?|sect?\.|tables?|fig(?:ures?|\.)|chapters?|appendix|\u00a7)"
-    r"\s*(\d+(?:\.\d+)*)(?:\s*-\s*\d+)?",
-    re.IGNORECASE,
-)
-_KINDS: Final = {
-    "p": ("page", r"p\."), "s": ("section", r"sec\.", "\u00a7"), "\u00a7": ("section", "\u00a7"),
-    "t": ("table",), "f": ("figure", r"fig\."), "c": ("chapter",), "a": ("appendix",),
-}  # fmt: skip
-
-
-def _find_reference(kind: str, number: str, text: EvidenceText) -> list[Hit]:
-    hits: list[Hit] = []
-    body = text.lower
-    for word in _KINDS[kind[0].lower()]:
-        pattern = re.compile(
-            rf"{word}(?:s|_?(?:number|no|num|index))?[\W_]{{0,6}}{re.escape(number)}(?!\d|\.\d)"
-        )
-        for found in islice(pattern.finditer(body), MAX_HITS):
-            before = body[found.start() - 1 : found.start()] if found.start() else ""
-            if not before.isalpha() or word == r"p\.":
-                hits.append(Hit(text, *found.span(), "folded"))
-    return hits[:MAX_HITS]
-
-
-def _in_identifier(text: str, digits: str) -> list[re.Match[str]]:
-    pattern = re.compile(rf"{digits}(?<![^\W_]{digits})(?![^\W_])")
-    return list(islice(pattern.finditer(text), MAX_HITS))
-
-
-def places(text: str, needle: str) -> Iterator[int]:
-    """Yield where a needle stands that is no part of a longer word."""
-    at, n, tried = text.find(needle), 0, 0
-    first, last = needle[0], needle[-1]
-    while at >= 0 and n < MAX_HITS and tried < _MAX_READ:
-        tried += 1
-        before, after = (
-            text[at - 1 : at] if at else "",
-            text[at + len(needle) : at + len(needle) + 1],
-        )
-        if not (_joins(before) and _joins(first)) and not (_joins(last) and _joins(after)):
-            n += 1
-            yield at
-        at = text.find(needle, at + 1)
-
-
-def _joins(char: str) -> bool:
-    return bool(char) and (char.isalnum() or char == "_") and ord(char) < 0x2E80
-
-
-_NEAR: Final = 80
-
-
-def _scattered(lower: str, text: EvidenceText) -> list[Hit]:
-    """`Sophia Silva` in `{"first_name": "Sophia", "last_name": "Silva"}`."""
-    words = [w for w in re.findall(r"[^\W_]+", lower) if len(w) > 1]
-    if not 2 <= len(words) <= 6 or sum(map(len, words)) < 5:
-        return []
-    rarest = max(words, key=len)
-    body = text.lower
-    for at in places(body, rarest):
-        low, high = max(at - _NEAR, 0), at + len(rarest) + _NEAR
-        window = body[low:high]
-        if all(re.search(rf"(?<![^\W_]){re.escape(w)}(?![^\W_])", window) for w in words):
-            return [Hit(text, at, at + len(rarest), "folded")]
-    return []
