@@ -61,7 +61,11 @@ class Queue(QueueReader):
         """
         database = Database(url)
         if migrate:
-            database.upgrade()
+            try:
+                database.upgrade()
+            except BaseException:
+                database.close()
+                raise
         return cls(database, now)
 
     def close(self) -> None:
