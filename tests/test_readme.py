@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from spanwitness.contracts import load
 from spanwitness.contracts.suppressions import load_suppressions
+from spanwitness.review.outbound.settings import read_outbound
 
 _ROOT = Path(__file__).parents[1]
 _PAGES = [_ROOT / "README.md", _ROOT / "examples" / "README.md", *sorted(_ROOT.glob("docs/*.md"))]
@@ -66,6 +68,8 @@ def ask_for_a_number(question, candidates):
     return candidates.index("7")
 """,
     "privacy.md": "",
+    "review.md": "",
+    "review-page.md": "",
     "watching.md": """
 import logging, warnings, anthropic, openai
 from google import genai
@@ -149,13 +153,18 @@ def test_the_python_of_a_page_runs_as_printed(name, tmp_path):
 
 
 @pytest.mark.parametrize("page", [p for p in _PAGES if _blocks(p, "yaml")], ids=lambda p: p.name)
-def test_the_contracts_and_suppressions_of_a_page_load(page, tmp_path):
+def test_the_yaml_of_a_page_loads(page, tmp_path):
     (tmp_path / "baseline.json").write_text('{"schema": "spanwitness.baseline/1"}')
     for block in _blocks(page, "yaml"):
         path = tmp_path / "page.yaml"
         path.write_text(block, "utf-8")
         if block.startswith("suppressions:"):
             assert load_suppressions(path).suppressions
+        elif block.startswith("webhooks:"):
+            path.chmod(0o600)
+            assert read_outbound(path).webhooks
+        elif block.startswith("exporters:"):  # a part of a collector's configuration
+            assert yaml.safe_load(block)["exporters"]
         else:
             assert load(path).expect
 
