@@ -128,28 +128,26 @@ def _rank_of(key: str) -> int:
 
 
 def _opening(text: str, low: int, at: int) -> int | None:
+    """Return where the innermost object that is open at a place begins."""
     depth = 0
-    for place in range(at - 1, low - 1, -1):
-        char = text[place]
-        if char == "}":
-            depth += 1
-        elif char == "{":
-            if not depth:
-                return place
-            depth -= 1
+    while (opened := text.rfind("{", low, at)) >= 0:
+        depth += text.count("}", opened, at)
+        if not depth:
+            return opened
+        depth -= 1
+        at = opened
     return None
 
 
 def _closing(text: str, at: int, high: int) -> int:
+    """Return where the innermost object that is open at a place ends."""
     depth = 0
-    for place in range(at, high):
-        char = text[place]
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            if not depth:
-                return place
-            depth -= 1
+    while (closed := text.find("}", at, high)) >= 0:
+        depth += text.count("{", at, closed)
+        if not depth:
+            return closed
+        depth -= 1
+        at = closed + 1
     return high
 
 

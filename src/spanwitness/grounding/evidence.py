@@ -38,6 +38,10 @@ _ROLES: Final[dict[str, SourceKind]] = {
 }  # fmt: skip
 
 
+_LONGER_IN_LOWER: Final = "\u0130"
+"""The only character whose lower case is longer: it stays as it is."""
+
+
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """One place of the run at which a text stands."""
 
@@ -58,20 +62,18 @@ class EvidenceText:
     def __init__(self, text: str) -> None:
         self.text = unescaped(text)
         """As it stands, but for escapes that JSON needs in ASCII."""
+        self.folded: Folded = fold(self.text)
+        """The text in one typography."""
         self.holders: list[Holder] = []
         self._known: dict[tuple[str, str | None], int] = {}
-
-    @cached_property
-    def folded(self) -> Folded:
-        """The text in one typography."""
-        return fold(self.text)
 
     @cached_property
     def lower(self) -> str:
         """The folded text in lower case; as long as it, unless a letter has no lower case."""
         text = self.folded.text
-        lower = text.lower()
-        return lower if len(lower) == len(text) else "".join(_lower_char(c) for c in text)
+        if _LONGER_IN_LOWER not in text:
+            return text.lower()
+        return _LONGER_IN_LOWER.join([piece.lower() for piece in text.split(_LONGER_IN_LOWER)])
 
     @cached_property
     def is_json(self) -> bool:
@@ -110,11 +112,6 @@ class EvidenceText:
 
 def _nearness(holder: Holder) -> int:
     return 2 if holder.in_window else 1 if holder.in_earlier else 0
-
-
-def _lower_char(char: str) -> str:
-    lower = char.lower()
-    return lower if len(lower) == 1 else char
 
 
 def json_text(value: object) -> str:

@@ -172,7 +172,7 @@ def excerpt(text: str, start: int, end: int) -> str:
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _MAX_SCAN: Final = 250_000
-_EVERY: Final = 4_096
+_EVERY: Final = 256
 
 
 class JsonPaths:

@@ -65,6 +65,11 @@ _NAMED_NUMBER = re.compile(
 """Words before a row of digits that names something and counts nothing."""
 _LEAST_DIGITS: Final = 4
 _DIGITS = re.compile(r"\d+")
+_DIGIT_OR_LINE = re.compile(r"[\d_]")
+"""Something that every identifier has."""
+_MONTHS: Final = (
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+)  # fmt: skip
 _HEDGE = re.compile(
     r"\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|more than|less than"
     r"|under|some|circa|ca\.)\s\W?\Z|[~\u2248]\s?\Z",
@@ -176,14 +181,21 @@ class _Reader:
                 self._add(*quote.span(group), "quotation", quote=True)
 
     def _whole_words(self) -> None:
-        for pattern in (_EMAIL, UUID, _ISO_TIME):
-            for found in pattern.finditer(self._rest):
+        rest = self._rest
+        patterns = [_EMAIL] if "@" in rest else []
+        if rest.count("-") >= 2:
+            patterns += [UUID, _ISO_TIME]
+        for pattern in patterns:
+            for found in pattern.finditer(rest):
                 self._add(*found.span(), "identifier")
 
     def _dates(self) -> None:
         for date in find_dates(self._rest):
             self._add(date.start, date.end, "date")
         self._cover()
+        lower = self._rest.lower()
+        if not any([month in lower for month in _MONTHS]):  # noqa: C419
+            return
         for day in _DAY.finditer(self._rest):
             self._add(*day.span(), "date")
 
@@ -194,6 +206,8 @@ class _Reader:
     def _identifiers(self) -> None:
         self._spans += [marker.span() for marker in NO_NUMBER.finditer(self._rest)]
         self._cover()
+        if _DIGIT_OR_LINE.search(self._rest) is None:
+            return
         for code in _IDENTIFIER.finditer(self._rest):
             if is_identifier(code[0]):
                 self._add(*code.span(), "identifier")
@@ -278,10 +292,10 @@ class _Reader:
 def is_identifier(text: str) -> bool:
     """Say whether a word names one thing and no other: `DPS310`, `W2378156`, `repo_1`."""
     text = text.lstrip("#")
-    if not 3 <= len(text) <= SHORT or " " in text:
+    if text.isalpha() or not 3 <= len(text) <= SHORT or " " in text:
         return False
-    letters = sum(c.isalpha() for c in text)
-    if not any(c.isdigit() for c in text):
+    letters = sum(map(str.isalpha, text))
+    if not any(map(str.isdigit, text)):
         return "_" in text.strip("_") and letters >= 4
     if not letters:
         groups = [g for g in re.split(r"[-/.]", text) if g]
