@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import pytest
 from tests.rules.builders import (
+    assistant,
     call,
     chat,
     contract,
     incomplete,
     judge,
+    result,
     run,
     tool,
+    user,
     without_content,
 )
+
+from spanwitness.model import ToolCallPart
 
 OFFERS = ["search", "find_order", "send_email", "notes"]
 
@@ -42,7 +47,17 @@ WARNINGS = {
         "The contract is sound.", "See my report above.", name="lawyer", fields={"side": "subagent"}
     ),
 }
+EARLIER = [
+    user("Is there an order?"),
+    assistant(ToolCallPart(name="find_order", call_id="0")),
+    result("[]", id="0", name="find_order"),
+    assistant("There is none."),
+    user("And how long is the warranty?"),
+]
 HOLDS = {
+    "the empty read had its answer in an earlier turn": run(
+        chat("The warranty is 24 months.", offers=OFFERS, given=EARLIER)
+    ),
     "one read gave something": looked("It is 300 mA.", [], "limit: 300 mA"),
     "could not find it": looked("I could not find it.", []),
     "nothing was found": looked("Nothing was found for this order.", []),

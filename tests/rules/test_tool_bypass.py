@@ -57,6 +57,8 @@ HOLDS = {
         tool("search_pdf", gives="p. 2", id=None), chat("It is 300 mA (page 9).", offers=TOOLS)
     ),
     "small talk": answered("Hello! How can I help you today?"),
+    "a title in quotation marks": answered('That is from "The Road Not Taken" by Frost, yes?'),
+    "an option in quotation marks": answered('Choose "no longer needed" or "too late".'),
     "a clarifying question": answered("Which of the two datasheets do you mean?"),
     "an honest abstention": answered("I could not find that."),
     "the page stands in the question": run(

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spanwitness.rules import wording
+from spanwitness.rules.inherited import inherited_calls
 from spanwitness.rules.plain_loops import ODD_LOOP
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS, EXECUTIONS
@@ -69,6 +70,10 @@ def empty_result_answered(facts: Facts) -> Outcome:
         return facts.nothing_found
     if unread:
         return not_assessed("what a sub-agent reported is not recorded")
+    earlier = inherited_calls(facts)
+    empty = [e for e in empty if e.call_id not in earlier]
+    if not empty:
+        return facts.nothing_found  # those of earlier turns had their answers then
     reads = [e for e in empty if e.side == "subagent" or facts.effect_of(e) == "read"]
     if not facts.run.is_complete:
         return facts.incomplete

@@ -41,6 +41,8 @@ _CITES = (
     "quote:",
 )
 _IDENTIFIER = re.compile(r"(?=\D*\d)[^\W\d_][\w.\-/:@#]{4,79}\Z")
+_FEWEST_WORDS = 5
+"""Words of a quotation that may be given for evidence."""
 _LONG_INPUT = 400
 """Characters of input above which an empty answer may well be drawn from the input itself."""
 
@@ -176,6 +178,8 @@ def _unseen_sources(texts: list[str], inputs: list[str]) -> tuple[str, ...]:
     for text in texts:
         for value in find_values(text):
             kind, _, content = value.partition(":")
+            if kind == "quote" and len(content.split()) < _FEWEST_WORDS:
+                continue  # a title, an option, a word that is spoken of
             if value.startswith(_CITES):
                 asked = f'"{content}"' if kind == "quote" else f"{kind} {content}"
                 if unseen(asked, inputs).n_values_unseen:
