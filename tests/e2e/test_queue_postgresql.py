@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 from tests.review.judged_runs import judged, violation
+from tests.review.queue_fixtures import clock, queue  # noqa: F401  fixtures
 from tests.review.queue_processes import (
     assert_all_filed_once,
     claim_from_processes,
@@ -72,17 +73,17 @@ def either_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_writers_that_meet_each_other_head_on_both_get_through(queue_url: str):
-    queue = Queue.open(queue_url)
+    shared = Queue.open(queue_url)
     rules = [violation(rule=f"rule_{n}") for n in range(40)]
 
     def file(turn: int) -> int:
         runs = [(judged((turn, n), rules[n]), None) for n in range(40)]
-        return len(queue.add_all(runs if turn % 2 else runs[::-1]))
+        return len(shared.add_all(runs if turn % 2 else runs[::-1]))
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(file, range(16))) == 640
-    assert {item.count for item in queue.items(limit=100).rows} == {16}
-    queue.close()
+    assert {item.count for item in shared.items(limit=100).rows} == {16}
+    shared.close()
 
 
 def test_six_processes_claim_two_thousand_items(either_url: str):

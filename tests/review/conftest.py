@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.review.queue_fixtures import clock, queue
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+__all__ = ["clock", "queue"]
 
 
 @pytest.fixture

@@ -7,13 +7,10 @@ import random
 import pytest
 from scipy.stats import binomtest
 from tests.review.judged_runs import Clock, clean_run, judged, violation
-from tests.review.queue_fixtures import clock, queue
 
 from spanwitness.errors import ConflictError, ReviewError
 from spanwitness.review import ItemFilter, Queue
 from spanwitness.review.store.values import Sampling
-
-__all__ = ["clock", "queue"]
 
 
 def judge_many(queue: Queue, words: list[str], *, version: int = 1, start: int = 0) -> None:

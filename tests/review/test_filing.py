@@ -14,14 +14,11 @@ from tests.review.judged_runs import (
     trace_id,
     violation,
 )
-from tests.review.queue_fixtures import clock, queue
 
 from spanwitness.errors import ReviewError
 from spanwitness.findings.judged import Judged
 from spanwitness.review import ItemFilter, Queue
 from spanwitness.review.store.values import Sampling
-
-__all__ = ["clock", "queue"]
 
 
 def only_item(queue: Queue):

@@ -6,12 +6,9 @@ from datetime import timedelta
 
 import pytest
 from tests.review.judged_runs import START, Clock, judged, trace_id, violation
-from tests.review.queue_fixtures import clock, queue
 
 from spanwitness.errors import ConflictError, ReviewError, UnknownItemError
 from spanwitness.review import ItemFilter, Queue
-
-__all__ = ["clock", "queue"]
 
 
 def fill(queue: Queue, n: int = 3) -> None:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.review.judged_runs import START, Clock, judged
-from tests.review.queue_fixtures import clock, queue
 
 from spanwitness.errors import ReviewError, UnknownItemError
 
 if TYPE_CHECKING:
     from spanwitness.review import Queue
 
-__all__ = ["clock", "queue"]
 
 HOOK = "https://example.com/hook"
 
