@@ -38,6 +38,8 @@ ERRORS = {
 }
 INFO = {
     "general knowledge with optional tools": answered("The Eiffel Tower is 330 m high."),
+    "a title in quotation marks": answered('That is from "The Road Not Taken" by Frost, yes?'),
+    "an option in quotation marks": answered('Choose "no longer needed" or "too late".'),
 }
 HOLDS = {
     "a tool was called": run(
@@ -57,8 +59,6 @@ HOLDS = {
         tool("search_pdf", gives="p. 2", id=None), chat("It is 300 mA (page 9).", offers=TOOLS)
     ),
     "small talk": answered("Hello! How can I help you today?"),
-    "a title in quotation marks": answered('That is from "The Road Not Taken" by Frost, yes?'),
-    "an option in quotation marks": answered('Choose "no longer needed" or "too late".'),
     "a clarifying question": answered("Which of the two datasheets do you mean?"),
     "an honest abstention": answered("I could not find that."),
     "the page stands in the question": run(
