@@ -41,13 +41,19 @@ def odds_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
 
 
 def verdicts(found: Counts) -> Iterator[tuple[str, bool]]:
-    """Yield each bar in words, and whether it is met."""
+    """Yield each bar in words, and whether it is met.
+
+    Bars are about the domains that are not held out; the figure of the one that is stands beside.
+    """
     for mutation in MUTATIONS:
         if mutation.bar is not None:
-            k, n = _sum(found["mutants"][mutation.name].values(), "caught", "n")
-            yield f"{mutation.name}: at least {mutation.bar:.0%}, is {k}/{n}", k >= mutation.bar * n
-    k, n = _sum(found["untouched"].values(), "flagged", "n")
-    yield f"untouched runs flagged: at most 3%, is {k}/{n}", k <= 0.03 * n
+            (k, n), held = _in_two(found, found["mutants"][mutation.name], "caught")
+            yield (
+                f"{mutation.name}: at least {mutation.bar:.0%}, is {k}/{n}{held}",
+                (k >= mutation.bar * n),
+            )
+    (k, n), held = _in_two(found, found["untouched"], "flagged")
+    yield f"untouched runs flagged: at most 3%, is {k}/{n}{held}", k <= 0.03 * n
     for name, counts in found["declared"].items():
         yield (
             f"{name}: contract and direct comparison agree on {counts['agree']}/{counts['n']}",
@@ -70,6 +76,14 @@ def verdicts(found: Counts) -> Iterator[tuple[str, bool]]:
     alarms, plain = hot["right"]["flagged"], hot["right"]["plain"]
     text = f"HotpotQA: fewer alarms on right answers than the plain check ({alarms} and {plain})"
     yield text, alarms < plain
+
+
+def _in_two(found: Counts, counts: Counts, key: str) -> tuple[tuple[int, int], str]:
+    """Return the sums over the domains that are not held out, and what stands beside them."""
+    held = [name for name, about in found["domains"].items() if about["held_out"]]
+    k, n = _sum((each for name, each in counts.items() if name not in held), key, "n")
+    beside = [f"{counts[name][key]}/{counts[name]['n']}" for name in held]
+    return (k, n), f" (held out: {', '.join(beside)})" if beside else ""
 
 
 def _pair(counts: Counts) -> tuple[int, int]:
@@ -115,7 +129,8 @@ def _recall(found: Counts) -> Iterator[str]:
     rows = []
     for mutation in MUTATIONS:
         counts = found["mutants"][mutation.name]
-        k, newly, n = _sum(counts.values(), "caught", "newly", "n")
+        seen = [counts[name] for name in names if not found["domains"][name]["held_out"]]
+        k, newly, n = _sum(seen, "caught", "newly", "n")
         cells = [f"{counts[name]['caught']}/{counts[name]['n']}" for name in names]
         bar = "" if mutation.bar is None else f"{mutation.bar:.0%}"
         rows.append((mutation.name, bar, _share(k, n), newly, *cells))
@@ -127,9 +142,10 @@ def _false_alarms(found: Counts) -> Iterator[str]:
     rows = []
     for name, counts in found["untouched"].items():
         rules = ", ".join(f"`{rule}` {k}" for rule, k in counts["by_rule"].items())
-        rows.append((name, _share(counts["flagged"], counts["n"]), rules or "none"))
-    k, n = _sum(found["untouched"].values(), "flagged", "n")
-    rows.append(("all", _share(k, n), ""))
+        held = " (held out)" * found["domains"][name]["held_out"]
+        rows.append((f"{name}{held}", _share(counts["flagged"], counts["n"]), rules or "none"))
+    (k, n), _ = _in_two(found, found["untouched"], "flagged")
+    rows.append(("all but the one held out", _share(k, n), ""))
     yield from _table("Untouched successful runs", ("domain", "flagged", "by rule"), rows)
 
 
