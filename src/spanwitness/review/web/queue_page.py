@@ -146,7 +146,6 @@ class QueuePage:
             counts=msgspec.structs.asdict(counts := queue.counts()) | {"total": counts.total},
             f=see,
             is_filtered=see.is_filtered,
-            n_fitting=self._n_fitting(see) if see.is_filtered and page.rows else 0,
             rules=self._rules,
             agents=_agents(page.rows),
             sorts=_SORTS,
@@ -157,10 +156,6 @@ class QueuePage:
             list=see.query,
             queue_address=queue.address,
         )
-
-    def _n_fitting(self, see: Chosen) -> int:
-        counts = self._site.queue.counts(see.filter())
-        return counts.open + counts.claimed + counts.snoozed
 
     async def take_next(self, request: Request) -> Response:
         """Answer `POST /next`."""
