@@ -41,7 +41,9 @@ _ROW: Final = 600
 """Characters before and after a value that may belong to its sentence or row."""
 _TABLE: Final = 4000
 """Characters above a row in which its header is looked for."""
-_BREAK: Final = re.compile(r"\n|(?<=[^\d.][.!?])\s+(?=[A-Z])|(?<=\d[.!?])\s+(?=[A-Z])")
+_BREAK: Final = re.compile(r"\s(?:(?<=\n)|(?<=[^.][.!?]\s)\s*(?=[A-Z]))")
+_NUMERAL: Final = re.compile(_NUMBER)
+_KIND_HINTS: Final = ("typ", "max", "min", "nom", "peak", "rms")
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -73,7 +75,8 @@ def conditions_of(row: str, value: str, words: Iterable[str] = ()) -> Iterator[C
         value: The value as the evidence writes it; a condition is no condition of itself.
         words: Words that a contract declares as load-bearing.
     """
-    for pattern in (_AT, _SYMBOL):
+    has_others = any([number not in value for number in _NUMERAL.findall(row)])  # noqa: C419
+    for pattern in (_AT, _SYMBOL) if has_others else ():
         for found in pattern.finditer(row):
             number = found["number"].replace(",", ".").lstrip("+")
             if found["number"] not in value:
@@ -100,7 +103,10 @@ def kind_of(text: str, row: str, start: int, end: int) -> Condition | None:
     by_column = _column_kind(text, start)
     if by_column is not None:
         return _kind(by_column)
-    at = text.find(row, max(start - len(row), 0)) if row else -1
+    lower = row.lower()
+    if not any([hint in lower for hint in _KIND_HINTS]):  # noqa: C419
+        return None
+    at = text.find(row, max(start - len(row), 0))
     if at < 0:
         return None
     marks = [(m["kind"].casefold()[:3], at + m.start(), at + m.end()) for m in _KIND.finditer(row)]

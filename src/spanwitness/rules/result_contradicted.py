@@ -38,6 +38,8 @@ _MOST = re.compile(
     r"\b(?:(?:most|highest|largest|greatest|biggest|maximum|priciest|dearest)\b)", re.IGNORECASE
 )
 _OF_PRICE = re.compile(r"\b(?:cheapest|expensive|priciest|dearest|costl\w+)\b", re.IGNORECASE)
+_MOST_FIELDS = 200
+"""Fields of records that a question is held against."""
 _PRICES = ("price", "cost", "fare", "amount", "total", "fee", "rate")
 
 
@@ -159,7 +161,8 @@ def _not_the_extreme(records: list[Record], question: str, answer: str) -> str:
         return ""
     values = [_value(record, field) for record in wanted]
     known = [value for value in values if value is not None]
-    stated = {value for value in known if value in set(_numbers(answer))}
+    told = set(_numbers(answer))
+    stated = {value for value in known if value in told}
     if len(known) != len(values) or len(stated) != 1:
         return ""
     extreme = min(known) if is_least else max(known)
@@ -169,17 +172,18 @@ def _not_the_extreme(records: list[Record], question: str, answer: str) -> str:
 
 def _restricted(records: list[Record], question: str) -> list[Record]:
     """Keep the records that have what the question names: a flag by its name, a field's value."""
-    kept = records
-    for name in dict.fromkeys(name for record in records for name, _ in leaves_of(record)):
-        values = [dict(leaves_of(record)).get(name) for record in records]
+    leaves = [dict(leaves_of(record)) for record in records]
+    kept = list(range(len(records)))
+    for name in list(dict.fromkeys(name for each in leaves for name in each))[:_MOST_FIELDS]:
+        values = [each.get(name) for each in leaves]
         if all(isinstance(value, bool) for value in values):
             if stands_in(name, question):
-                kept = [r for r in kept if dict(leaves_of(r)).get(name) is True]
+                kept = [n for n in kept if values[n] is True]
             continue
         named = {v for v in values if isinstance(v, str) and len(v) > 1 and stands_in(v, question)}
         if named and len(named) < len(set(map(str, values))):
-            kept = [r for r in kept if dict(leaves_of(r)).get(name) in named]
-    return kept
+            kept = [n for n in kept if values[n] in named]
+    return [records[n] for n in kept]
 
 
 def _field(records: list[Record], question: str) -> str | None:

@@ -76,7 +76,7 @@ def misplaced_values(facts: Facts, answer: str) -> tuple[Misplaced, ...]:
     found: list[Misplaced] = []
     for tool, rows, is_call in islice(_groups(facts, digits), _MAX_GROUPS):
         if clauses is None:
-            clauses = [c for c in _CLAUSE.split(answer) if _DIGITS.search(c) and find_values(c)]
+            clauses = [c for c in _CLAUSE.split(answer) if _DIGITS.search(c)]
         rest: list[str] | None = None
         for clause in clauses:
             for wrong in _of_clause(clause, rows):
@@ -99,7 +99,7 @@ class _Wrong(msgspec.Struct, frozen=True):
 
 def _of_clause(clause: str, rows: Sequence[Row]) -> Iterator[_Wrong]:
     named = [(row, label) for row in rows for label in row.labels if _names(clause, label)]
-    if len({id(row) for row, _ in named}) != 1:
+    if len({id(row) for row, _ in named}) != 1 or not find_values(clause):
         return
     owner = named[0][0]
     told = _after(clause, [label for _, label in named])

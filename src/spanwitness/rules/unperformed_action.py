@@ -50,9 +50,9 @@ def unperformed_action(facts: Facts) -> Outcome:
         if facts.run.has_final is False and facts.run.is_complete:
             return facts.no_subject
         return not_assessed("the answer was not recorded")
+    sentences = [s for s in wording.sentences(answer) if not wording.is_hedged(s)]
     for tool in tools:
-        sentence = _claim(facts, tool, answer)
-        if sentence is None:
+        if not _claims(facts, tool, sentences):
             continue
         word = _performed(facts, tool)
         if word == "yes":
@@ -113,20 +113,18 @@ def _write_tools(facts: Facts) -> list[str]:
     return sorted(found - facts.output_tools)
 
 
-def _claim(facts: Facts, tool: str, answer: str) -> str | None:
+def _claims(facts: Facts, tool: str, sentences: list[str]) -> bool:
     declared = tuple(w for c in facts.contracts for w in c.action_words(tool))
     first_person, passive = _patterns(tool, declared)
     if first_person is None:
-        return None
-    for sentence in wording.sentences(answer):
-        if wording.is_hedged(sentence):
-            continue
+        return False
+    for sentence in sentences:
         if first_person.search(sentence):
-            return sentence
+            return True
         found = passive.search(sentence) if passive is not None else None
         if found is not None and not _stands_in_input(facts, found["done"]):
-            return sentence
-    return None
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)

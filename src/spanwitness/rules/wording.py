@@ -207,11 +207,14 @@ def is_hedged(sentence: str) -> bool:
     return _NEGATED.search(sentence) is not None
 
 
+_encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
+
+
 def as_text(value: object) -> str:
     """Return a value in the words of a message: a text as it is, else its JSON without escapes."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, default=str, ensure_ascii=False)
+    return _encode(value)
 
 
 def json_leaves(answer: str) -> list[object] | None:
