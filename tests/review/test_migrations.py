@@ -26,10 +26,9 @@ def test_migrations_make_the_tables_that_the_code_reads(queue_url: str):
         assert set(there.columns.keys()) == set(table.columns.keys())
         for column in table.columns:
             assert there.columns[column.name].nullable == column.nullable, column
-            wanted = column.type.dialect_impl(database.engine.dialect).compile(
-                database.engine.dialect
-            )
-            assert str(there.columns[column.name].type) == wanted, column
+            wanted = column.type.compile(database.engine.dialect)
+            made_type = there.columns[column.name].type.compile(database.engine.dialect)
+            assert made_type == wanted, column
         indexes = {(i.name, tuple(i.columns.keys())) for i in table.indexes}
         assert {(i.name, tuple(i.columns.keys())) for i in there.indexes} >= indexes
         unique = {
