@@ -20,6 +20,7 @@ def asked(answer, *results, question="Who produced the film scored by Jerry Gold
 VIOLATED = {
     "a name from nowhere": asked("Joseph Levine", PAGE, VAIN),
     "part of a name": asked("Walter Vallance", PAGE, VAIN),
+    "a name that opens a sentence": asked("Joseph Levine produced it.", PAGE, VAIN),
     "an empty result": asked("Joseph Levine", PAGE, "[]"),
     "no results": asked("Joseph Levine.", "No results found.", PAGE),
 }
@@ -28,6 +29,7 @@ HOLDS = {
     "in another case": asked("WALTER HILL", PAGE, VAIN),
     "the name was asked for": asked("Jerry Goldsmith", PAGE, VAIN),
     "with an accent": asked("Walter H\u00edll", PAGE, VAIN),
+    "a sentence without a name": asked("Your order has been cancelled. Thanks for it.", PAGE, VAIN),
     "no name": asked("a composer", PAGE, VAIN),
     "an abstention": asked("I could not find the producer, Levine perhaps.", PAGE, VAIN),
     "a long answer": asked("Levine " * 20, PAGE, VAIN),

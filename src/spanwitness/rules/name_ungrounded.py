@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _MOST_WORDS = 16
 """Longer answers are no bare names; their values are the matter of `value_ungrounded`."""
 _NAME = re.compile(r"[^\W\d_]{3,}")
+_OPENING = re.compile(r"(?:^|[.!?:\n])\W*([^\W\d_]+)[ \t]+(?=[^\W\d_])")
+"""The word that opens a sentence, with a word after it."""
 _NO_NAME = frozenset(
     {"and", "for", "from", "her", "his", "its", "none", "not", "the", "with", "yes"}
 )
@@ -49,7 +51,8 @@ def name_ungrounded(facts: Facts) -> Outcome:
     Needs: The answer, the first request, the results of tools.
     Not assessed when: One of them is not recorded, or the trace has a hole.
     Can be wrong: A right answer from memory after a vain search is reported; so is a name in
-        another spelling or language. Longer answers and lower-case answers are not looked at.
+        another spelling or language. Longer answers and lower-case answers are not looked at, nor
+        is the word that opens a sentence, unless a capitalised one follows.
     """
     if not facts.has_executions:
         return facts.no_execution
@@ -111,7 +114,9 @@ def _names(answer: str) -> list[str]:
         return []
     if wording.json_leaves(answer) is not None or not wording.asserts(answer):
         return []
-    words = [w for w in _NAME.findall(answer) if w[0].isupper()]
+    opening = {m.start(1) for m in _OPENING.finditer(answer) if answer[m.end()].islower()}
+    found = [m for m in _NAME.finditer(answer) if m.start() not in opening]
+    words = [m.group() for m in found if m.group()[0].isupper()]
     return [w for w in words if w.casefold() not in _NO_NAME]
 
 
