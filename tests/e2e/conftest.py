@@ -1,14 +1,15 @@
-"""Real backends for the end-to-end tests; `make e2e` builds them and names their folder."""
+"""Real backends and a real browser for the end-to-end tests; `make e2e` sets them up."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -115,3 +116,22 @@ def jaeger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jaeger]:
         # A graceful end of Jaeger takes half a minute, and nothing of it is kept.
         process.kill()
         process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    for name in ("chromium", "chromedriver"):
+        if shutil.which(name) is None:
+            pytest.fail(f"no {name}: run these tests by `make e2e`, which installs it")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1360,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    driver.set_page_load_timeout(60)
+    yield driver
+    driver.quit()

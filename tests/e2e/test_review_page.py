@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -26,25 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 _SERVE = (sys.executable, "-m", "spanwitness", "review", "serve")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    for name in ("chromium", "chromedriver"):
-        if shutil.which(name) is None:
-            pytest.fail(f"no {name}: run these tests by `make e2e`, which installs it")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1360,900"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
-    driver.set_page_load_timeout(60)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ends_text", "grid", "rate_text", "share_text"]
 
+_MOST_HEADING: Final = 10
+"""A longer word of a heading is folded, so that all columns find room in 80."""
+
 
 def grid(*columns: str) -> Table:
     """Return an empty table.
@@ -24,7 +27,7 @@ def grid(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
     for column in columns:
         longest = max(map(len, column.split()), default=0)
-        table.add_column(column, overflow="fold", min_width=longest)
+        table.add_column(column, overflow="fold", min_width=min(longest, _MOST_HEADING))
     return table
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from spanwitness.measure.item_rows import SEPARATE
 from spanwitness.measure.result import choose_part, frame_of
-from spanwitness.measure.traced_table import MissingStep, TracedTable
+from spanwitness.measure.traced_table import JOIN, MissingStep, TracedTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -321,6 +321,10 @@ def _accounting(
     return StepAccounting(
         n_rows=len(set(rows.labels or ())),
         n_retried=traced.n_retried,
-        missing=tuple(each for each in traced.missing if step is None or each.step == step),
+        missing=tuple(
+            each
+            for each in traced.missing
+            if step is None or each.step in (step, *step.split(JOIN))
+        ),
         notes=traced.notes,
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from spanwitness.measure.table import Table
 from spanwitness.measure.traced_table import (
+    JOIN,
     OUTCOMES,
     MissingStep,
     Repeated,
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from spanwitness.measure.traces import TracedRun, TracedStep, TraceLog
 
 __all__ = ["sequences_of"]
-
-_JOIN = " > "
 
 
 def sequences_of(
@@ -93,7 +92,7 @@ def sequences_of(
         rows.append(row)
         labels.append(label)
     if not rows:
-        raise log.refuse(f"no run has the whole sequence {_JOIN.join(names)}")
+        raise log.refuse(f"no run has the whole sequence {JOIN.join(names)}")
     return TracedTable(
         table=Table(source=log.source, columns=tuple(rows[0]), rows=rows, labels=labels),
         missing=tuple(missing),
@@ -123,7 +122,9 @@ def _of_steps(
     for name in names:
         found = [each for each in run.steps if each.step.name == name and pair_of(each.step)]
         if not found:
-            return _missing(run, name, "not_scored")
+            errors = [each.step.error_type for each in run.steps if each.step.name == name]
+            failed = next((error for error in errors if error is not None), None)
+            return _missing(run, name, f"step_failed:{failed}" if failed else "not_scored")
         if len(found) > 1 and repeated == "refuse":
             raise log.refuse("this run scored the step before: choose the first or the last",
                              found[1].label)  # fmt: skip
@@ -148,7 +149,7 @@ def _of_steps(
         bits += [pair.after] if bits else [pair.before, pair.after]
     identities = [identity_of(each.step, run.run) for each in chosen]
     return bits, StepIdentity(
-        step=_JOIN.join(names),
+        step=JOIN.join(names),
         operation=_joined([each.operation for each in identities]),
         inputs=_joined([each.inputs for each in identities]),
         rule=identities[0].rule,
@@ -162,13 +163,13 @@ def _of_checkpoints(
     bits = [log.outcome(run, name) for name in names]
     gaps = [name for name, bit in zip(names, bits, strict=True) if bit is None]
     if gaps:
-        return _missing(run, _JOIN.join(names), "no_outcome:" + "+".join(gaps))
+        return _missing(run, JOIN.join(names), "no_outcome:" + "+".join(gaps))
     known = [bit for bit in bits if bit is not None]
-    return known, StepIdentity(step=_JOIN.join(names), rule=OUTCOMES, stack=run.run.stack)
+    return known, StepIdentity(step=JOIN.join(names), rule=OUTCOMES, stack=run.run.stack)
 
 
 def _joined(values: Sequence[str | None]) -> str | None:
-    return None if all(value is None for value in values) else _JOIN.join(v or "?" for v in values)
+    return None if all(value is None for value in values) else JOIN.join(v or "?" for v in values)
 
 
 def _missing(run: TracedRun, step: str, reason: str) -> MissingStep:

@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from spanwitness.measure.table import Table
     from spanwitness.measure.traces import Features, TracedRun, TracedStep, TraceLog
 
-__all__ = ["OUTCOMES", "MissingStep", "Repeated", "TracedTable", "group_value"]
+__all__ = ["JOIN", "OUTCOMES", "MissingStep", "Repeated", "TracedTable", "group_value"]
 
 Repeated: TypeAlias = Literal["refuse", "first", "last", "each"]
 """What becomes of a step that was scored more than once in a run."""
+
+JOIN: Final = " > "
+"""Stands between the names of steps that are audited together."""
 
 OUTCOMES: Final = "outcomes"
 """The success rule of pairs whose bits arrived after the run."""

@@ -37,17 +37,18 @@ def audits_sections(document: Mapping[str, Any]) -> list[Section]:
 
 
 def _names(audits: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Number each audit, and call it by its step and what else differs."""
-    keys = dict.fromkeys(key for audit in audits for key in audit["identity"])
-    differing = [
-        key for key in keys
-        if key == "step" or len({audit["identity"].get(key) for audit in audits}) > 1
-    ]  # fmt: skip
-    return [
-        f"{at}. "
-        + (", ".join(_told(key, audit["identity"].get(key)) for key in differing) or "audit")
-        for at, audit in enumerate(audits, start=1)
-    ]
+    """Number each audit, and call it by its step and by what tells it from others of that step."""
+    identities: list[Mapping[str, str | None]] = [audit["identity"] for audit in audits]
+    names = []
+    for at, identity in enumerate(identities, start=1):
+        alike = [each for each in identities if each.get("step") == identity.get("step")]
+        told = [
+            _told(key, value)
+            for key, value in identity.items()
+            if key == "step" or len({each.get(key) for each in alike}) > 1
+        ]
+        names.append(f"{at}. {', '.join(told) or 'audit'}")
+    return names
 
 
 def _told(key: str, value: str | None) -> str:
@@ -107,21 +108,20 @@ def _phase(audits: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Section
         alt="Correction rate of each step against the rate it needs to break even.",
         table=Table(
             columns=(
-                "audit", "pairs", "right before", "right after", "correction", "interval",
-                "wrong before", "corruption", "interval", "right before", "needed", "decision",
-                "missing",
+                "audit", "pairs", "missing", "decision", "before", "after", "correction",
+                "interval", "of wrong", "corruption", "interval", "of right", "needed",
             ),
             rows=tuple(
                 (
                     name,
                     number(found["n_pairs"]),
+                    _counted(audit)[1],
+                    str(found["decision"]),
                     share(found["p_before"]),
                     share(found["p_after"]),
                     *rate_cells(found["correction_rate"]),
                     *rate_cells(found["corruption_rate"]),
                     share(found["break_even_correction_rate"]),
-                    str(found["decision"]),
-                    _counted(audit)[1],
                 )
                 for name, audit in zip(names, audits, strict=True)
                 for found in (audit["overall"],)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.errors import MissingExtraError
 
@@ -38,6 +38,9 @@ _WIDTH: Final = 4.4
 _ROW: Final = 0.27
 _LEGEND_COLUMNS: Final = 2
 _MOST_CHARS: Final = 30
+_PHASE_WIDTH: Final = 280
+_PHASE_HEIGHT: Final = 240
+"""Points inside the axes of a phase diagram, about: enough to keep names apart."""
 _SVG_START = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 _FONT = re.compile(r"font: ([\d.]+px) [^;\"]*")
@@ -63,6 +66,15 @@ class Bar:
 
     label: str
     parts: tuple[int, ...]
+
+
+class _Box(NamedTuple):
+    """Where a name would stand, in points."""
+
+    left: float
+    right: float
+    low: float
+    high: float
 
 
 def dots(
@@ -178,18 +190,49 @@ def phase(rows: Sequence[tuple[Dot, float]], *, x_label: str, y_label: str) -> s
         if dot.value is None:
             continue
         if dot.low is not None and dot.high is not None:
-            axes.plot([x, x], [dot.low, dot.high], color=colour, linewidth=2)
-        axes.plot([x], [dot.value], "o", color=colour, markersize=6)
-        side = -1 if x > 0.6 * right else 1
-        axes.annotate(
-            _short(dot.label), (x, dot.value), xytext=(6 * side, 4), textcoords="offset points",
-            color=_INK, fontsize=8, ha="right" if side < 0 else "left", parse_math=False,
-        )  # fmt: skip
+            axes.plot([x, x], [dot.low, dot.high], color=colour, linewidth=2, clip_on=False)
+        axes.plot([x], [dot.value], "o", color=colour, markersize=6, clip_on=False)
     axes.set_xlim(0, right)
     axes.set_ylim(0, top)
+    _label_points(axes, rows, per_x=_PHASE_WIDTH / right, per_y=_PHASE_HEIGHT / top)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     return _svg(figure)
+
+
+def _label_points(
+    axes: Axes, rows: Sequence[tuple[Dot, float]], *, per_x: float, per_y: float
+) -> None:
+    """Name each point beside it, clear of other names, points and intervals if it can be."""
+    drawn = [(dot, x * per_x, dot.value * per_y) for dot, x in rows if dot.value is not None]
+    taken = [_Box(x - 4, x + 4, y - 4, y + 4) for _, x, y in drawn]
+    taken += [
+        _Box(x - 1, x + 1, dot.low * per_y, dot.high * per_y)
+        for dot, x, _ in drawn
+        if dot.low is not None and dot.high is not None
+    ]
+    for dot, x, y in drawn:
+        label = _short(dot.label)
+        width = 5 * len(label)
+        boxes: list[tuple[int, int, int, int, _Box]] = []
+        for up in (4, -11, 15, -22, 26, -33):
+            for side in (1, -1):
+                left = x + 6 if side > 0 else x - 6 - width
+                box = _Box(left, left + width, y + up, y + up + 9)
+                n_covered = sum(_covers(box, other) for other in taken)
+                is_out = left < 0 or box.right > _PHASE_WIDTH or not 0 < box.low < _PHASE_HEIGHT
+                boxes.append((n_covered + 2 * is_out, len(boxes), side, up, box))
+        _, _, side, up, box = min(boxes)
+        taken.append(box)
+        axes.annotate(
+            label, (x / per_x, y / per_y), xytext=(6 * side, up), textcoords="offset points",
+            color=_SERIES[dot.series % len(_SERIES)], fontsize=8,
+            ha="right" if side < 0 else "left", parse_math=False,
+        )  # fmt: skip
+
+
+def _covers(one: tuple[float, float, float, float], two: tuple[float, float, float, float]) -> bool:
+    return one[0] < two[1] and two[0] < one[1] and one[2] < two[3] and two[2] < one[3]
 
 
 def _figure(n_rows: int, *, has_legend: bool, n_legend: int = 0) -> tuple[Figure, Axes]:

@@ -45,8 +45,9 @@ def _tests(document: Mapping[str, Any]) -> Section:
     return Section(
         title="May the rates be chained",
         says=f"{document['n_pairs']:,} sequences of {document['n_items']:,} items through "
-        f"{', '.join(document['stages'])}. Rates may be chained only if the last outcome does not "
-        f"depend on the first given the one between. {words}",
+        f"{', '.join(document['stages'])}{_steps(document)}. Rates may be "
+        "chained only if the last outcome does not depend on the first given the one between. "
+        f"{words}",
         svg=dots(
             [
                 Dot(
@@ -90,6 +91,12 @@ def _tests(document: Mapping[str, Any]) -> Section:
             "The size of the effect comes first, without an interval; the test is on one run each.",
         ),
     )  # fmt: skip
+
+
+def _steps(document: Mapping[str, Any]) -> str:
+    """Say which steps the stages stand for, where they are from traces."""
+    told = (document.get("identity") or {}).get("step")
+    return "" if told is None else f" (success before and after each of {told})"
 
 
 def _effect(value: object) -> str:
@@ -172,7 +179,7 @@ def _gaps(document: Mapping[str, Any]) -> Section:
             ),
         ),
         notes=(
-            "A gap is a distance: never below zero, larger where items are few, without an interval.",
+            "A gap is a distance: never below zero, larger where items are few, with no interval.",
         ),
     )  # fmt: skip
 

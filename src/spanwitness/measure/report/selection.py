@@ -66,9 +66,9 @@ def _retention(document: Mapping[str, Any]) -> Section:
     )
     return Section(
         title="What the order does",
-        says="A judge that looks at the answers keeps the first place and the anchor (what would "
-        "stand without the choice) no more often when they are shuffled than when they are not. "
-        f"Items: {n_items}.",
+        says="How often the judge took what was presented first, and the anchor: what would stand "
+        "without the choice. An anchor that is kept in the standard order and not when shuffled was"
+        f" taken for its place, not for its answer. Items: {n_items}.",
         svg=dots(
             [
                 rate_dot(told, audit[key], series=orders.index(order))
