@@ -58,7 +58,7 @@ _GENERIC = (
     r"done"
 )
 _ASKS_BACK = re.compile(
-    r"\?\s*[\"'}\]]*\s*$|\b(?:would you like|do you want|"
+    r"\b(?:would you like|do you want|"
     r"please (?:confirm|provide|choose|tell|specify)|"
     r"shall I|should I)\b",
     re.IGNORECASE,
@@ -83,7 +83,8 @@ def tells_plainly(answer: str) -> bool:
 def leaves_open(answer: str) -> bool:
     """Say whether an answer asks back, abstains, or speaks of what cannot be done now."""
     now = [each for each in _stated(answer) if not _OTHER_TIMES.search(each)]
-    is_question = _ASKS_BACK.search(answer) is not None
+    asks = answer.rstrip(" \t\r\n\"'}])*").endswith("?")
+    is_question = asks or _ASKS_BACK.search(answer) is not None
     return is_question or _tells_loosely(now) or wording.abstains(answer)
 
 

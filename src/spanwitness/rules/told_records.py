@@ -85,7 +85,7 @@ _EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _MONEY = re.compile(r"[$\u20ac\u00a3]\s?\d[\d,]*(?:\.\d+)?")
-_CODE = re.compile(r"(?=\S*\d)(?:\S*[A-Za-z_#@-]\S*|\d{5,})|\S+@\S+\.\S+")
+_LONGEST_CODE = 120
 _TRIVIAL: Final = frozenset(
     {
         "able", "also", "been", "book", "case", "currently", "does", "done", "eligible", "from",
@@ -183,6 +183,18 @@ def _clauses(text: str) -> Iterator[str]:
                     yield clause
 
 
+def _codes(text: str) -> list[str]:
+    """Return the words of a text that hold digits and more, are long numbers, or addresses."""
+    return [w for w in text.split() if len(w) <= _LONGEST_CODE and _is_code(w)]
+
+
+def _is_code(word: str) -> bool:
+    n_digits = sum(c.isdigit() for c in word)
+    if not n_digits:
+        return "@" in word[1:-1] and "." in word
+    return n_digits >= 5 or any(c.isalpha() or c in "_#@-" for c in word)
+
+
 def _bare(code: str) -> str:
     return code.casefold().strip("*.,:;()[]\"'`")
 
@@ -259,7 +271,7 @@ def _given_texts(facts: Facts) -> Iterator[str]:
                 if message.role in ("user", "assistant"):
                     yield part.text
                 else:
-                    yield from (line for line in part.text.splitlines() if _CODE.search(line))
+                    yield from (line for line in part.text.splitlines() if _codes(line))
 
 
 def _instructions(facts: Facts) -> str:
@@ -269,7 +281,7 @@ def _instructions(facts: Facts) -> str:
 
 def _tells_more(said: str, given: str) -> bool:
     """Say whether a statement holds a telling word or a code that was not given."""
-    if any(_bare(code) not in given for code in _CODE.findall(said)):
+    if any(_bare(code) not in given for code in _codes(said)):
         return True
     words = [w.casefold() for w in _WORD.findall(said)]
     telling = [w for w in words if w not in _TRIVIAL]
