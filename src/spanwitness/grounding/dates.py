@@ -33,6 +33,8 @@ _BEFORE: Final = 14
 class _Form(NamedTuple):
     """One form of a date: what is searched for, and what has to stand before it."""
 
+    head: str
+    """What the pattern begins with, letter for letter."""
     pattern: re.Pattern[str]
     before: re.Pattern[str] | None = None
 
@@ -48,20 +50,23 @@ class DateSearch:
 
     def __init__(self, claim: FoundClaim) -> None:
         self._said = fold_word(claim.text).lower()
-        self._readings: list[tuple[str, tuple[_Form, ...]]] = []
+        self._readings: list[tuple[_Form, ...]] = []
         for iso in _isos(claim.text):
             year, month, day = iso.split("-")
-            self._readings.append((year, tuple(_forms(year, int(month), int(day)))))
+            self._readings.append(tuple(_forms(year, int(month), int(day))))
 
     def find(self, text: EvidenceText) -> list[Hit]:
         """Find the places of a text that hold it, at most `MAX_HITS`."""
         hits: list[Hit] = []
         body = text.lower
-        for year, forms in self._readings:
-            if year and year not in body and year[2:] not in body:
-                continue
+        first: dict[str, int] = {}
+        for forms in self._readings:
             for form in forms:
-                for start, end in _places(form, body):
+                if form.head not in first:
+                    first[form.head] = body.find(form.head)
+                if first[form.head] < 0:
+                    continue
+                for start, end in _places(form, body, first[form.head]):
                     same = self._said == body[start:end]
                     hits.append(Hit(text, start, end, "exact" if same else "date"))
                     if len(hits) >= MAX_HITS:
@@ -69,8 +74,8 @@ class DateSearch:
         return hits
 
 
-def _places(form: _Form, body: str) -> Iterator[tuple[int, int]]:
-    for found in form.pattern.finditer(body):
+def _places(form: _Form, body: str, first: int) -> Iterator[tuple[int, int]]:
+    for found in form.pattern.finditer(body, first):
         start = found.start()
         if form.before is not None:
             before = form.before.search(body, max(start - _BEFORE, 0), start)
@@ -95,19 +100,21 @@ def _isos(text: str) -> list[str]:
 
 def _forms(year: str, month: int, day: int) -> Iterator[_Form]:
     name = _MONTHS[month - 1]
+    letters = name[:3]
     day_before = re.compile(rf"(?<![\d.,])0?{day}{_TH}\.?{_GAP}(?:of )?\Z")
     if not year:
-        yield _Form(re.compile(rf"{name}\.? ?0?{day}{_TH}(?!\w)"))
-        yield _Form(re.compile(rf"{name}(?!\w)"), day_before)
-        yield _Form(re.compile(rf"-0?{month}-0?{day}(?!\d|-\d)"), re.compile(r"\d{4}\Z"))
-        yield _Form(re.compile(rf"/0?{day}(?![\d/])"), re.compile(rf"(?<![\d/])0?{month}\Z"))
+        yield _Form(letters, re.compile(rf"{name}\.? ?0?{day}{_TH}(?!\w)"))
+        yield _Form(letters, re.compile(rf"{name}(?!\w)"), day_before)
+        yield _Form("-", re.compile(rf"-0?{month}-0?{day}(?!\d|-\d)"), re.compile(r"\d{4}\Z"))
+        yield _Form("/", re.compile(rf"/0?{day}(?![\d/])"), re.compile(rf"(?<![\d/])0?{month}\Z"))
         return
     years = rf"(?:{year}|'?{year[2:]}(?!\d))"
-    yield _Form(re.compile(rf"{year}(?<!\d{year})[-/.]?0?{month}[-/.]?0?{day}(?!\d)"))
-    yield _Form(re.compile(rf"{year}(?<!\d{year}){_GAP}{name}{_GAP}0?{day}(?!\d)"))
-    yield _Form(re.compile(rf"{name}\.?{_GAP}0?{day}{_TH}{_GAP}{years}(?!\d)"))
-    yield _Form(re.compile(rf"{name}\.?{_GAP}{years}(?!\d)"), day_before)
+    yield _Form(year, re.compile(rf"{year}(?<!\d{year})[-/.]?0?{month}[-/.]?0?{day}(?!\d)"))
+    yield _Form(year, re.compile(rf"{year}(?<!\d{year}){_GAP}{name}{_GAP}0?{day}(?!\d)"))
+    yield _Form(letters, re.compile(rf"{name}\.?{_GAP}0?{day}{_TH}{_GAP}{years}(?!\d)"))
+    yield _Form(letters, re.compile(rf"{name}\.?{_GAP}{years}(?!\d)"), day_before)
     yield _Form(
+        year,
         re.compile(rf"{year}(?<=[-/.]{year})(?!\d)"),
         re.compile(
             rf"(?<!\d)(?:0?{day}(?P<one>[-/.])0?{month}(?P=one)|0?{month}(?P<two>[-/.])0?{day}(?P=two))\Z"

@@ -38,7 +38,8 @@ _FREQUENT: Final = (
 )
 _MANY_BYTES: Final = 200_000
 """Of texts in other scripts, only the frequent characters are folded: to list all takes long."""
-_ESCAPES: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
+_CODE: Final = re.compile(r"[0-9a-fA-F]{4}")
+_ANY_FREQUENT: Final = re.compile("[" + "".join(map(re.escape, _FREQUENT)) + "]")
 
 
 class Folded(NamedTuple):
@@ -60,15 +61,20 @@ def unescaped(text: str) -> str:
     r"""Return a JSON text with the letters that it writes as `\u00f6`, as many tools do."""
     if "\\u" not in text or text.lstrip()[:1] not in ("{", "[", '"'):
         return text
-    escapes = set(_ESCAPES.findall(text))
-    if len(escapes) > _MAX_ESCAPES:
-        return _ESCAPES.sub(lambda found: _escaped_char(found[1]), text)
-    for escape in escapes:
-        text = text.replace(f"\\u{escape}", _escaped_char(escape))
+    first, *rest = text.split("\\u")
+    codes = {piece[:4] for piece in rest}
+    chars = {code: _escaped_char(code) for code in codes}
+    if len(chars) > _MAX_ESCAPES:
+        return first + "".join([chars[piece[:4]] + piece[4:] for piece in rest])
+    for code, char in chars.items():
+        text = text.replace(f"\\u{code}", char)
     return text
 
 
 def _escaped_char(code: str) -> str:
+    """Return the character that a code stands for; what is no code stays as it is."""
+    if _CODE.fullmatch(code) is None:
+        return f"\\u{code}"
     char = chr(int(code, 16))
     return "?" if "\ud800" <= char <= "\udfff" or char < " " else char
 
@@ -101,7 +107,7 @@ def _others(text: str) -> list[str]:
     """Return the characters beyond ASCII that a text has."""
     rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     if len(rest) > _MANY_BYTES:
-        return [char for char in _FREQUENT if char in text]
+        return sorted(set(_ANY_FREQUENT.findall(text)))
     return sorted(filter(_folded_char, set(rest.decode("utf-8", "surrogatepass"))))
 
 

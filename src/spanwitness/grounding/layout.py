@@ -170,7 +170,7 @@ def excerpt(text: str, start: int, end: int) -> str:
     return piece.strip()
 
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]')
 _MAX_SCAN: Final = 250_000
 _EVERY: Final = 256
 

@@ -84,13 +84,19 @@ def _anchors(wanted: str, body: str) -> list[int]:
     pairs = sorted(set(pairwise(words)), key=lambda two: len(two[0]) + len(two[1]), reverse=True)
     found: list[int] = []
     for one, two in pairs[:_FEW_WORDS]:
+        if one not in body or two not in body:
+            continue
         pattern = re.compile(rf"{re.escape(one)}[\W_]{{1,8}}{re.escape(two)}")
         found += [m.start() for m in islice(pattern.finditer(body), _FEW_PLACES)]
     if len(found) < _FEW_WORDS:
         longest = sorted(set(words), key=len, reverse=True)[:_FEW_WORDS]
-        for word in sorted(longest, key=body.count):
-            pattern = re.compile(re.escape(word))
-            found += [m.start() for m in islice(pattern.finditer(body), _FEW_PLACES)]
+        for word in longest:
+            at = body.find(word)
+            for _ in range(_FEW_PLACES):
+                if at < 0:
+                    break
+                found.append(at)
+                at = body.find(word, at + len(word))
     places = sorted(set(found))
     apart = [
         at for at, before in zip(places, [-_APART, *places], strict=False) if at - before >= _APART
