@@ -129,12 +129,13 @@ def judge_and_kill(url: str, *, n_items: int, n_kills: int, seed: int) -> int:
             name = f"p{place}.{life}"
             worker = start("judge", url, name, 2.0)
             assert worker.stdout is not None
-            last = dice.randint(1, longest) if left > 0 else -1
+            # After a claim or after a verdict: a process says both.
+            last = 2 * dice.randint(1, longest) - dice.randint(0, 1) if left > 0 else -1
             for number, line in enumerate(worker.stdout):
                 fact = json.loads(line)
                 if "judged" in fact:
                     told[fact["judged"]] = name
-                if number == 2 * last - dice.randint(0, 1):
+                if number == last:
                     time.sleep(dice.uniform(0, 0.02))
                     worker.kill()
             worker.stdout.close()
