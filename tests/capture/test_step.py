@@ -11,6 +11,7 @@ import pydantic
 import pytest
 from tests.capture.recording import watching
 
+from spanwitness.capture import spans
 from spanwitness.capture.client import wrap_client
 from spanwitness.capture.run import run
 from spanwitness.capture.step import step
@@ -174,6 +175,22 @@ def test_json_nested_deeper_than_can_be_read_leaves_its_form_open():
     with watching() as seen:
         step(output={"type": "array"})(lambda: "[" * 100_000 + "]" * 100_000)()
     assert "spanwitness.parser.valid" not in attributes_of(seen)
+
+
+def test_stating_facts_goes_on_working_where_all_is_switched_off():
+    @step(kind="select")
+    def pick(answers):
+        current_step().set(evidence_adequate=True)
+        return current_step().candidates(answers).choose(1)
+
+    with watching() as seen:
+        spans.set_enabled(False)
+        try:
+            assert pick(["a", "b"]) == "b"
+        finally:
+            spans.set_enabled(True)
+        assert current_step() is None
+    assert seen.spans == []
 
 
 def test_facts_are_stated_from_inside():

@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.measure.tables import write_csv
+from tests.stats.printed import TABLES, assert_printed
 
+from spanwitness.errors import SettingsError
 from spanwitness.measure import TableError, measure_provenance, provenance_of, rewindow
 
 WINDOW = "The supply draws 120 mA in run mode and 40 mA asleep, at 3.3 V. Revenue rose to 150."
@@ -95,3 +98,75 @@ def test_a_window_at_an_end_of_the_document_is_as_long(at):
 
 def test_a_quote_longer_than_the_window_is_returned_whole():
     assert rewindow("ab " + "c" * 30 + " de", "c" * 30, n_chars=10) == "c" * 30
+
+
+def study(n_unstable: int) -> list[dict]:
+    """120 flagged records, of which so many wobble."""
+    return [
+        {"item_id": at, "window": "Nothing is told here.", "label": "17", "quote": "it is 17 mA",
+         "outcome": int(at < n_unstable)}
+        for at in range(120)
+    ]  # fmt: skip
+
+
+def test_the_published_prediction_fails_as_published():
+    printed = TABLES["instability_and_provenance"]["registered_prediction"]
+    result = measure_provenance(study(32), after=study(25), threshold=printed["threshold"])
+    found = result.to_dict()["prediction"]
+    assert_printed(found["before"], printed["before"])
+    assert_printed(found["after"], printed["after"])
+    assert (found["n_outcome_before"], found["n_outcome_after"], found["n_items"]) == (32, 25, 120)
+    assert "not supported: " + " and ".join(found["reasons"]) == printed["verdict"]
+    assert not found["is_supported"]
+
+
+def test_a_prediction_that_holds_is_supported():
+    found = measure_provenance(study(32), after=study(12), threshold=0.161).prediction
+    assert found.check.is_supported
+    assert found.check.interval.high < 0
+
+
+def test_the_command_checks_a_registered_prediction(tmp_path, capsys):
+    from spanwitness.cli.app import app
+
+    before = write_csv(tmp_path / "before.csv", study(32))
+    after = write_csv(tmp_path / "after.csv", study(25))
+    with pytest.raises(SystemExit):
+        app(["measure", "provenance", str(before), "--after", str(after), "--threshold", "0.161"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "at or below 0.161: not supported: after is above the threshold" in told
+    assert "before 0.267 32/120, after 0.208 25/120" in told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (study(32), study(25)[1:], "flagged item '0' is not among the items after"),
+        (study(32), [*study(25), study(25)[0]], "item '0' comes twice"),
+        ([{**row, "window": "it is 17 mA"} for row in study(32)], study(25), "nothing to predict"),
+        ([{k: v for k, v in row.items() if k != "outcome"} for row in study(32)], study(25),
+         "no rate to fall from"),
+    ],
+)  # fmt: skip
+def test_a_prediction_that_cannot_be_checked_is_refused(before, after, words):
+    with pytest.raises(TableError, match=words):
+        measure_provenance(before, after=after, threshold=0.1)
+
+
+def test_a_threshold_without_a_table_after_is_refused():
+    with pytest.raises(SettingsError, match="give both"):
+        measure_provenance(study(32), threshold=0.1)
+
+
+def test_the_two_readings_stand_side_by_side():
+    form = measure_provenance(records()).to_dict()
+    cells = {(row["by_quote"], row["by_label"]): row["n"] for row in form["readings"]}
+    assert sum(cells.values()) == form["n_records"]
+    assert (
+        sum(n for (quote, label), n in cells.items() if quote != label)
+        == (form["n_readings_differ"])
+    )
+    for row in form["classes"]:
+        name = row["provenance"]
+        assert sum(n for (quote, _), n in cells.items() if quote == name) == row["n_by_quote"]
+        assert sum(n for (_, label), n in cells.items() if label == name) == row["n_by_label"]

@@ -108,13 +108,27 @@ def stability(  # noqa: PLR0913  one parameter an option
     end(given)
 
 
-def provenance(
+def provenance(  # noqa: PLR0913  one parameter an option
     source: opt.Input,
     *,
     features: Annotated[
         Path | None, typer.Option(help="With traces: a table of item_id, label, quote.")
     ] = None,
     outcomes: opt.Outcomes = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table of item_id and outcome of the same items afterwards, such as under"
+            " windows cut anew; with --threshold."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Check the prediction, registered before, that the outcome rate of flagged records"
+            " falls to this or below."
+        ),
+    ] = None,
     form: opt.Form = Format.text,
     part: opt.Part = None,
     level: opt.Level = 0.95,
@@ -132,6 +146,8 @@ def provenance(
     given = read_log(source, outcomes=outcomes, keep="windows") if is_traces(source) else None
     result = measure_provenance(
         source if given is None else windows_of(given.log, features=Features(features)),
+        after=after,
+        threshold=threshold,
         level=level,
         n_resamples=resamples,
         seed=seed,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from spanwitness.measure import MeasureResult, StepAudit
     from spanwitness.measure.audits import StepAccounting
+    from spanwitness.measure.registered import CheckedPrediction
     from spanwitness.stats.reliability import Transfer
     from spanwitness.stats.stability import Contrast, UnstablePairs
 
@@ -289,6 +290,25 @@ def _provenance(console: Console, result: ProvenanceResult) -> None:
     n_differ = sum(not record.readings_agree for record in result.records)
     console.print(f"quote and label tell different things for {n_differ} records")
     _contrast(console, result.contrast, what="outcome")
+    if result.prediction is not None:
+        _prediction(console, result.prediction)
+
+
+def _prediction(console: Console, found: CheckedPrediction) -> None:
+    check, n = found.check, found.n_items
+    why = "" if check.is_supported else f": {' and '.join(check.reasons)}"
+    console.print(
+        Text(
+            f"registered prediction, flagged records at or below {found.threshold:g}:"
+            f" {'supported' if check.is_supported else 'not supported'}{why}"
+        )
+    )
+    console.print(
+        Text(
+            f"  before {check.before:.3f} {found.k_before}/{n}, after {check.after:.3f}"
+            f" {found.k_after}/{n}, change {check.change:+.3f} {ends_text(check.interval)}"
+        )
+    )
 
 
 def _contrast(console: Console, found: Contrast | None, *, what: str) -> None:

@@ -11,10 +11,13 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from spanwitness.errors import SettingsError
+from spanwitness.measure.registered import CheckedPrediction, check_registered
 from spanwitness.measure.result import choose_part, ends, frame_of
 from spanwitness.measure.table import as_table
 from spanwitness.normalize.values import find_values, missing
@@ -86,6 +89,8 @@ class ProvenanceResult:
     level: float
     n_resamples: int
     seed: int
+    prediction: CheckedPrediction | None = None
+    """What became of a registered prediction; `None` = none was given."""
 
     def share(self, provenance: Provenance, *, reading: str = "provenance") -> Rate:
         """Return the share of the records with a provenance.
@@ -105,6 +110,7 @@ class ProvenanceResult:
             "n_records": len(self.records),
             "classes": self.parts["classes"],
             "n_readings_differ": sum(not record.readings_agree for record in self.records),
+            "readings": self.parts["readings"],
             "contrast": None
             if found is None
             else {
@@ -114,6 +120,7 @@ class ProvenanceResult:
                 "ci_newcombe": ends(found.newcombe),
                 "ci_item_bootstrap": ends(found.item_bootstrap),
             },
+            "prediction": None if self.prediction is None else self.prediction.to_dict(),
             "level": self.level,
             "n_resamples": self.n_resamples,
             "seed": self.seed,
@@ -121,7 +128,8 @@ class ProvenanceResult:
 
     @property
     def parts(self) -> Mapping[str, Sequence[Mapping[str, object]]]:
-        """Two tables: `classes` and `records`."""
+        """Three tables: `classes`, `records`, and `readings` (by quotation against by label)."""
+        readings = Counter((record.by_quote, record.by_label) for record in self.records)
         return {
             "classes": [self._class_row(provenance) for provenance in Provenance],
             "records": [
@@ -133,6 +141,12 @@ class ProvenanceResult:
                     "outcome": record.outcome,
                 }
                 for record in self.records
+            ],
+            "readings": [
+                {"by_quote": quote.value, "by_label": label.value, "n": readings[quote, label]}
+                for quote in Provenance
+                for label in Provenance
+                if readings[quote, label]
             ],
         }
 
@@ -165,6 +179,8 @@ class ProvenanceResult:
 def measure_provenance(
     table: Table | Path | str | Iterable[Mapping[str, object]],
     *,
+    after: Table | Path | str | Iterable[Mapping[str, object]] | None = None,
+    threshold: float | None = None,
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
@@ -176,15 +192,22 @@ def measure_provenance(
 
     Args:
         table: A table, its path (JSONL as a rule), or rows.
+        after: With `threshold`: `item_id` and `outcome` of the same items after what was to make
+            the outcome rate of the flagged ones fall, such as windows cut anew by `rewindow`.
+        threshold: The rate that they would fall to, registered before. The prediction can fail.
         level: Probability inside the intervals.
         n_resamples: Resamples of the records.
         seed: Seed of the resampling.
 
     Raises:
-        TableError: A window, a label or an outcome is missing, or an item comes twice.
+        TableError: A window, a label or an outcome is missing, or an item comes twice; a flagged
+            item is not in `after`.
+        SettingsError: Only one of `after` and `threshold` is given.
         CountError: The level cannot be used.
         MissingExtraError: The extra `measure` is not installed.
     """
+    if (after is None) is not (threshold is None):
+        raise SettingsError("a registered prediction is a threshold and a table after: give both")
     source = as_table(table)
     source.require("window", "label", "quote")
     has_outcome = "outcome" in source.columns
@@ -214,6 +237,9 @@ def measure_provenance(
         level=level,
         n_resamples=n_resamples,
         seed=seed,
+        prediction=None
+        if after is None or threshold is None
+        else check_registered(records, after, threshold=threshold, level=level),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.errors import SpanwitnessError
+from spanwitness.model.shapeless import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,12 +43,8 @@ class TableError(SpanwitnessError, ValueError):
         self.reason = message
         where = name if name is not None else None if row is None else f"row {row}"
         place = source if where is None else f"{source}: {where}"
-        super().__init__("".join(map(_printable, f"{place}: {message}")))
-
-
-def _printable(char: str) -> str:
-    """Names of spans and cells are anybody's text: a terminal must not act on it."""
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+        # Names of spans and cells are anybody's text: a terminal must not act on it.
+        super().__init__(spelled_out(f"{place}: {message}".replace("\n", "\\n")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanwitness.measure.report.charts import Dot, dots
 from spanwitness.measure.report.section import (
+    DASH,
     Section,
     Table,
     change_text,
@@ -15,7 +16,7 @@ from spanwitness.measure.report.section import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["provenance_sections", "stability_sections"]
 
@@ -68,7 +69,13 @@ def stability_sections(document: Mapping[str, Any]) -> list[Section]:
         ),
         notes=("An answer that was not parsed counts as an answer of its own kind.",),
     )  # fmt: skip
-    return [wobble, *_contrast(document, "wobble"), *_against_label(document)]
+    return [
+        wobble,
+        *_contrast(document, "wobble"),
+        *_band(found),
+        *_transfer(document.get("transfer")),
+        *_against_label(document),
+    ]
 
 
 def provenance_sections(document: Mapping[str, Any]) -> list[Section]:
@@ -110,7 +117,156 @@ def provenance_sections(document: Mapping[str, Any]) -> list[Section]:
             ),
         ),
     )  # fmt: skip
-    return [section, *_contrast(document, "outcome rate")]
+    return [
+        section,
+        *_readings(document),
+        *_contrast(document, "outcome rate"),
+        *_prediction(document.get("prediction")),
+    ]
+
+
+def _readings(document: Mapping[str, Any]) -> list[Section]:
+    rows = document["readings"]
+    labels = list(dict.fromkeys(row["by_label"] for row in rows))
+    counts = {(row["by_quote"], row["by_label"]): row["n"] for row in rows}
+    return [
+        Section(
+            title="The two readings side by side",
+            says="A row is what the quotation says, a column what the label says: is the quoted "
+            "passage in the window; are the label's own values in it. A short label can be in a "
+            "window by chance, and a quotation can be absent for its wording.",
+            table=Table(
+                columns=("by quotation", *(name.replace("_", " ") for name in labels)),
+                rows=tuple(
+                    (
+                        quote.replace("_", " "),
+                        *(number(counts.get((quote, label), 0)) for label in labels),
+                    )
+                    for quote in dict.fromkeys(row["by_quote"] for row in rows)
+                ),
+            ),
+        )
+    ]
+
+
+def _prediction(found: Mapping[str, Any] | None) -> list[Section]:
+    if found is None:
+        return []
+    n, threshold = found["n_items"], found["threshold"]
+    verdict = (
+        "It is supported."
+        if found["is_supported"]
+        else f"It is not supported: {' and '.join(found['reasons'])}."
+    )
+    rows = (("before", "before", 0), ("after", "after", 1))
+    return [
+        Section(
+            title="The registered prediction",
+            says=f"Registered before: the outcome rate of the {n:,} flagged records falls to "
+            f"{threshold:g} or below. {verdict} The change is {change_text(found['change'])} "
+            f"({_ends(found['ci_newcombe'])}).",
+            svg=dots(
+                [
+                    Dot(label=label, value=found[key], n=n, series=series)
+                    for label, key, series in rows
+                ],
+                x_label="outcome rate; the line is the prediction",
+                reference=threshold,
+            ),
+            alt="The outcome rate of flagged records before and after, and the threshold.",
+            table=Table(
+                columns=("flagged records", "outcome rate", "with the outcome", "records"),
+                rows=tuple(
+                    (label, share(found[key]), number(found[f"n_outcome_{label}"]), number(n))
+                    for label, key, _ in rows
+                ),
+            ),
+            notes=("The interval of the change is Newcombe's, as if the two were independent.",),
+        )
+    ]
+
+
+def _band(found: Sequence[Mapping[str, Any]]) -> list[Section]:
+    scored = [each for each in found if each["n_labelled"]]
+    if not scored:
+        return []
+    return [
+        Section(
+            title="Where instability can be seen",
+            says="Only items that succeed in some runs and fail in others can show it well: those "
+            "with a success rate from 0.3 to 0.7. Split-half reliability (stepped up by "
+            "Spearman-Brown) says how well one half of the runs tells the order of the items in "
+            "the other.",
+            table=Table(
+                columns=(
+                    "configuration", "scored items", "runs", "in the band", "right in every run",
+                    "split-half reliability",
+                ),
+                rows=tuple(
+                    (
+                        each["configuration"],
+                        number(each["n_labelled"]),
+                        number(each["n_runs"]),
+                        share(each["share_in_observable_band"]),
+                        share(each["share_always_right"]),
+                        share(each["split_half_reliability"]),
+                    )
+                    for each in scored
+                ),
+            ),
+            notes=("A dash: too few runs or items, or success never varies.",),
+        )
+    ]  # fmt: skip
+
+
+def _transfer(found: Mapping[str, Any] | None) -> list[Section]:
+    if found is None:
+        return []
+    low, high = found["ci"] or (None, None)
+    p_value = found["p_value"]
+    return [
+        Section(
+            title="Whether the same items are unstable elsewhere",
+            says=f"Of the {found['k']:,} least stable items of one configuration, those among the "
+            f"{2 * found['k']:,} least stable of another: observed hits over the hits that chance "
+            "would give. One is chance; the structural maximum is every item found.",
+            svg=dots(
+                [
+                    Dot(
+                        label="ratio", value=found["ratio"], low=low, high=high,
+                        n=found["n_ordered_pairs"], missing="no unstable item",
+                    ),
+                    Dot(label="maximum", value=found["max_ratio"], series=1),
+                ],
+                x_label="observed hits over expected hits, with interval",
+                reference=1.0,
+                x_range=None,
+            ),
+            alt="The transfer ratio with its interval, and its structural maximum.",
+            table=Table(
+                columns=(
+                    "ratio", "interval", "maximum", "share found", "by chance", "p", "items",
+                    "ordered pairs", "cut short",
+                ),
+                rows=(
+                    (
+                        share(found["ratio"]),
+                        interval_text(low, high),
+                        share(found["max_ratio"]),
+                        share(found["mean_share"]),
+                        share(found["chance"]),
+                        DASH if p_value is None else f"{p_value:.3g}",
+                        number(found["n_items"]),
+                        number(found["n_ordered_pairs"]),
+                        number(found["n_truncated"]),
+                    ),
+                ),
+            ),
+            notes=(
+                "n counts ordered pairs of configurations; the interval draws configurations anew.",
+            ),
+        )
+    ]  # fmt: skip
 
 
 def _contrast(document: Mapping[str, Any], what: str) -> list[Section]:
