@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from spanwitness.grounding.statements import FoundClaim
 
-__all__ = ["Derivation", "Operand", "derive"]
+__all__ = ["Derivation", "Operand", "Window", "derive"]
 
 _MAX_OPERANDS: Final = 10
 _MAX_ROW: Final = 8
@@ -59,7 +59,7 @@ class Operand(NamedTuple):
 
 
 def derive(
-    claim: FoundClaim, place: int, answer: str, supported: Sequence[Operand], window: Sequence[str]
+    claim: FoundClaim, place: int, answer: str, supported: Sequence[Operand], window: Window
 ) -> Derivation | None:
     """Say how a claimed number follows from numbers of the window; `None` = it does not.
 
@@ -68,7 +68,7 @@ def derive(
         place: Its place among the claims of the answer.
         answer: The answer, for the calculation that it shows itself.
         supported: Numbers that the answer states and the window holds.
-        window: Texts of the window: the question first, then results.
+        window: The texts of the window.
     """
     if not claim.numbers:
         return None
@@ -255,23 +255,51 @@ def _plain(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(round(value, 10))
 
 
+class Window:
+    """The texts of the window with the numbers that stand together in them, read once.
+
+    Args:
+        texts: The question first, then results.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts[:_MAX_TEXTS]
+        self._rows: dict[int, list[float]] = {}
+        self._columns: dict[int, tuple[_Result, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def row(self, index: int) -> list[float]:
+        """Return the numbers of a short text; of a longer one, or of JSON, none."""
+        if index not in self._rows:
+            text = self._texts[index]
+            is_short = len(text) <= _SHORT_CHARS and not _looks_like_json(text)
+            self._rows[index] = [_value(w) for w in plain_numbers(text)] if is_short else []
+        return self._rows[index]
+
+    def columns(self, index: int) -> tuple[_Result, ...]:
+        """Return what the columns and records of a JSON text come to."""
+        if index not in self._columns:
+            text = self._texts[index]
+            is_json = _looks_like_json(text) and len(text) <= _MAX_JSON
+            self._columns[index] = tuple(_of_columns(text)) if is_json else ()
+        return self._columns[index]
+
+
 def _of_window(
-    window: Sequence[str], supported: Sequence[float], asked: Sequence[str]
+    window: Window, supported: Sequence[float], asked: Sequence[str]
 ) -> Iterator[_Result]:
     """Combine numbers that stand together: in the question, in records and columns, in a line."""
-    if window and len(window[0]) <= _SHORT_CHARS and not _looks_like_json(window[0]):
-        row = [_value(w) for w in plain_numbers(window[0])]
-        if 0 < len(row) <= _MAX_ROW:
-            both = list(dict.fromkeys([*row, *supported]))[:_MAX_ROW]
-            yield from _of_numbers(both, list(asked) or ["sum", "difference", "product"])
-    for text in window[:_MAX_TEXTS]:
-        if _looks_like_json(text) and len(text) <= _MAX_JSON:
-            yield from _of_columns(text)
-    for text in window[1:_MAX_TEXTS]:
-        if len(text) <= _SHORT_CHARS and not _looks_like_json(text):
-            row = [_value(w) for w in plain_numbers(text)]
-            if 2 <= len(row) <= _MAX_ROW:
-                yield from _of_numbers(row, list(asked) or ["sum", "difference", "product"])
+    operations = list(asked) or ["sum", "difference", "product"]
+    if window and 0 < len(window.row(0)) <= _MAX_ROW:
+        both = list(dict.fromkeys([*window.row(0), *supported]))[:_MAX_ROW]
+        yield from _of_numbers(both, operations)
+    for index in range(len(window)):
+        yield from window.columns(index)
+    for index in range(1, len(window)):
+        if 2 <= len(window.row(index)) <= _MAX_ROW:
+            yield from _of_numbers(window.row(index), operations)
 
 
 def _looks_like_json(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from spanwitness.grounding.folding import fold, unescaped
+from spanwitness.grounding.folding import fold, lower_in_place, unescaped
 from spanwitness.grounding.layout import JsonPaths, is_csv, is_european
 from spanwitness.model import (
     MediaPart,
@@ -36,10 +36,6 @@ _ROLES: Final[dict[str, SourceKind]] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
     "model": "assistant", "tool": "result", "function": "result",
 }  # fmt: skip
-
-
-_LONGER_IN_LOWER: Final = "\u0130"
-"""The only character whose lower case is longer: it stays as it is."""
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,10 +66,7 @@ class EvidenceText:
     @cached_property
     def lower(self) -> str:
         """The folded text in lower case; as long as it, unless a letter has no lower case."""
-        text = self.folded.text
-        if _LONGER_IN_LOWER not in text:
-            return text.lower()
-        return _LONGER_IN_LOWER.join([piece.lower() for piece in text.split(_LONGER_IN_LOWER)])
+        return lower_in_place(self.folded.text)
 
     @cached_property
     def is_json(self) -> bool:

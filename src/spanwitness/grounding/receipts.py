@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from spanwitness.grounding.claims import claims_of
 from spanwitness.grounding.dates import DateSearch
-from spanwitness.grounding.derivation import Operand, derive
+from spanwitness.grounding.derivation import Operand, Window, derive
 from spanwitness.grounding.documents import document_at, documents_of
 from spanwitness.grounding.evidence import Evidence, answering_chat
 from spanwitness.grounding.layout import excerpt
@@ -159,9 +160,7 @@ class _Assessment:
         claim = self._claims[place]
         if claim.kind != "number" or claim.is_small:
             return None
-        texts = [t for t in self._evidence.texts if _is_given(t)]
-        texts.sort(key=lambda t: not any(h.source == "user" for h in t.holders))
-        derivation = derive(claim, place, self._answer, supported, [t.folded.text for t in texts])
+        derivation = derive(claim, place, self._answer, supported, self._window)
         if derivation is None:
             return None
         return Receipt(
@@ -170,6 +169,12 @@ class _Assessment:
             is_weak=derivation.is_weak,
             derivation=derivation.shown,
         )
+
+    @cached_property
+    def _window(self) -> Window:
+        texts = [t for t in self._evidence.texts if _is_given(t)]
+        texts.sort(key=lambda t: not any(h.source == "user" for h in t.holders))
+        return Window([t.folded.text for t in texts])
 
     def _nothing(self, claim: FoundClaim) -> Receipt:
         if (

@@ -31,6 +31,9 @@ __all__ = ["MAX_HITS", "Hit", "NumberSearch"]
 MAX_HITS: Final = 6
 """Places of one claim in one text that are kept; more make it common."""
 _FEW_CHARS: Final = 65_536
+_MOST_CHARS_READ: Final = 1_000_000
+_FEW_NUMBERS: Final = 8_000
+"""To make the patterns takes as long as to look at so many numbers."""
 _MANY_CHARS: Final = 262_144
 """In a longer text some number can be rounded to any two digits: there, three are asked for."""
 _BACK: Final = 48
@@ -189,12 +192,13 @@ class _Pass:
         self._plan = plan
         self._found = found
         self._n_contexts = 0
+        self._n_hits = 0
 
     def run(self, end: int) -> None:
         """Look through the text up to a place."""
         if not self._plan.needles:
             return
-        if end <= _FEW_CHARS:
+        if end <= _FEW_CHARS or self._has_few_numbers(end):
             self._read_each(end)
             return
         for digit in "123456789":
@@ -203,6 +207,13 @@ class _Pass:
                 done = self._scan(digit, done, end)
         if self._plan.zeros:
             self._scan_zeros(end)
+
+    def _has_few_numbers(self, end: int) -> bool:
+        """Say whether a text, by its beginning, has so few numbers that all can be looked at."""
+        if end > _MOST_CHARS_READ:
+            return False
+        n_numbers = len(_RUN.findall(self._folded, 0, _SMALL_CHARS))
+        return n_numbers * end <= _FEW_NUMBERS * _SMALL_CHARS
 
     def _read_each(self, end: int) -> None:
         """Of a short text, look at every number: that is cheaper than to make patterns."""
@@ -228,8 +239,10 @@ class _Pass:
                 else:
                     asked = self._plan.zeros
                 if asked and start >= done:
+                    n_hits = self._n_hits
                     done = self._read(start, asked)
-                    self._drop_done()
+                    if self._n_hits > n_hits:
+                        self._drop_done()
 
     def _asked(self, at: int) -> list[_Needle]:
         """Return the needles within whose bounds the digits from a place on lie."""
@@ -268,8 +281,9 @@ class _Pass:
                 continue
             asked = self._asked(start)
             if asked:
+                n_hits = self._n_hits
                 done = max(self._read(start, asked), start + 1)
-                if self._drop_done():
+                if self._n_hits > n_hits and self._drop_done():
                     return done
         return end
 
@@ -300,6 +314,7 @@ class _Pass:
             word = "folded"
         hits = self._found.setdefault(needle.number, [])
         if all(hit.start != written.start for hit in hits):
+            self._n_hits += 1
             hits.append(Hit(self._text, written.start, written.end, word, is_loose))
 
     def _in_context(self, written: Written, at: int, *, parts: bool) -> list[Written]:
