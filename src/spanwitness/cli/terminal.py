@@ -6,7 +6,6 @@ bidirectional marks are made visible, and its length is bounded.
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.box import SIMPLE_HEAD
@@ -15,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spanwitness.findings.fingerprint import fingerprint
+from spanwitness.model.shapeless import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,11 +54,8 @@ _MAX_CALL_ID = 20
 
 
 def visible(text: str, *, limit: int = 400) -> str:
-    """Return text with control and format characters escaped, at most `limit` characters long."""
-    shown = "".join(
-        char if char == " " or unicodedata.category(char)[0] != "C" else f"\\u{ord(char):04x}"
-        for char in text[: limit + 1].replace("\n", " ")
-    )
+    """Return text with what has no shape spelled out, on one line of at most `limit` characters."""
+    shown = spelled_out(text[: limit + 1].replace("\n", " ").replace("\t", " "))
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import threading
 from collections import Counter, deque
@@ -16,6 +15,7 @@ from spanwitness.export.parcel import Parcel
 from spanwitness.findings.attributes import evaluation_attributes, verdict_attributes
 from spanwitness.guard import guard
 from spanwitness.model import SpanEvent, SpanRecord
+from spanwitness.model.digest import span_id_for
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
 
@@ -222,12 +222,11 @@ def make_verdict_record(
         time_ns: Start and end, nanoseconds since the epoch.
     """
     run = judged.run
-    identity = "\0".join((run.trace_id, run.run_id, *map(str, key)))
     root = next((span for span in spans if span.span_id == run.root_span_id), None)
     fallback = spans[0].resource if spans else {}
     return SpanRecord(
         trace_id=run.trace_id,
-        span_id=hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:16],
+        span_id=span_id_for(run.trace_id, run.run_id, *map(str, key)),
         parent_span_id=run.root_span_id or None,
         name=f"verdict {verdict.rule}",
         start_ns=time_ns,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from spanwitness.model import SpanEvent, SpanRecord
+from spanwitness.model.digest import span_id_for
 from spanwitness.semconv import gen_ai
 from spanwitness.semconv import spanwitness as names
 
@@ -70,7 +70,6 @@ def evaluation_span(verdict: HumanVerdict) -> SpanRecord:
     Its id follows from the verdict, so a second delivery makes the same span.
     """
     at_ns = int(verdict.at.timestamp() * 1_000_000) * 1000
-    identity = "\0".join((verdict.key, verdict.label, verdict.at.isoformat()))
     event: dict[str, object] = {
         gen_ai.EVALUATION_NAME: verdict.name,
         gen_ai.EVALUATION_SCORE_LABEL: verdict.label,
@@ -94,7 +93,7 @@ def evaluation_span(verdict: HumanVerdict) -> SpanRecord:
     }
     return SpanRecord(
         trace_id=verdict.trace_id,
-        span_id=hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:16],
+        span_id=span_id_for(verdict.key, verdict.label, verdict.at.isoformat()),
         parent_span_id=verdict.root_span_id or None,
         name=f"review {verdict.rule}",
         start_ns=at_ns,

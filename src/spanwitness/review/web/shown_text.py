@@ -7,10 +7,11 @@ that turn the direction of writing, invisible ones) is spelled out, and its leng
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+from spanwitness.model.shapeless import SHAPELESS, spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,12 +20,6 @@ LIMIT_CHARS = 2_000
 """How much of one text stands on a page that shows many."""
 LIMIT_ALONE_CHARS = 100_000
 """How much of one text stands on the page of one model call."""
-
-_SHAPELESS = re.compile(
-    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
-    "\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ud800-\\udfff\\ufe00-\\ufe0e\\ufeff"
-    "\\uffa0\\ufff9-\\ufffb\\U000e0000-\\U000e0fff]"
-)
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -87,7 +82,7 @@ def shown(text: str, *, limit: int = LIMIT_CHARS, marks: Sequence[Mark] = ()) ->
 def _spelled(text: str, like: Piece) -> Iterator[Piece]:
     text = text.replace("\r\n", "\n")
     at = 0
-    for match in _SHAPELESS.finditer(text):
+    for match in SHAPELESS.finditer(text):
         if match.start() > at:
             yield Piece(text[at : match.start()], like.kind, like.tone, like.label)
         yield Piece(f"U+{ord(match.group()):04X}", "control")
@@ -99,7 +94,7 @@ def _spelled(text: str, like: Piece) -> Iterator[Piece]:
 def one_line(text: str, *, limit: int = 300) -> str:
     """Return a text for a place that holds one line: a title, a cell, an attribute."""
     cut = text[: limit + 1]
-    line = _SHAPELESS.sub(lambda m: f"\\u{ord(m.group()):04x}", " ".join(cut.split()))
+    line = spelled_out(" ".join(cut.split()))
     return line if len(cut) <= limit else line[: limit - 1] + "…"
 
 
