@@ -49,7 +49,7 @@ def main() -> None:
     witness = sw.configure(service_name="arithmetic-agent")
     script = [
         *[text("381"), text("wrong"), text("391")],  # corrected by the revise step
-        *[text("42"), text("wrong"), text("40")],  # corrupted by it
+        *[text("42"), text("wrong"), text("40")],  # corrupted by it: `check` tells answer_corrupted
     ]
     with ScriptedProvider(script) as provider:
         client = sw.wrap_client(openai.OpenAI(base_url=provider.openai_url, api_key="scripted"))
