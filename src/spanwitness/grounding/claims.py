@@ -23,7 +23,7 @@ from spanwitness.grounding.statements import (
     is_identifier,
     statements_of,
 )
-from spanwitness.grounding.units import scales_of, units_of
+from spanwitness.grounding.units import LETTERS, scales_of, units_of
 from spanwitness.model import Claim
 from spanwitness.normalize.json_schema import unfenced
 from spanwitness.normalize.values import JUDGEMENT_KEY, PAGE_KEY, QUOTE_KEY
@@ -101,13 +101,17 @@ def _declared(claim: Claim) -> Iterator[FoundClaim]:
         yield FoundClaim(claim=claim, kind="quotation", origin="declared", text=claim.quote)
 
 
-def _number_of(value: float, unit: str | None, claim: Claim, origin: Origin) -> FoundClaim:
+def _number_of(
+    value: float, unit: str | None, claim: Claim, origin: Origin, *, letter: str | None = None
+) -> FoundClaim:
     text = f"{format(value, 'f') if 1e-6 < abs(value) < 1e-4 else value!r}"
     text = text.removesuffix(".0")
     shown = f"{text} {unit}" if unit else text
     numbers = number_at(
         fold_word(shown), 1 if text[0] == "-" else 0, unit=unit and fold_word(unit), ask_pint=True
     )
+    if letter is not None:
+        numbers += number_at(fold_word(shown), 1 if text[0] == "-" else 0, unit=letter)
     return FoundClaim(
         claim=claim,
         kind="number",
@@ -171,7 +175,8 @@ def _of_fields(value: object, labels: frozenset[str]) -> Iterator[FoundClaim]:
                     claim=claim, kind="identifier", origin="field", text=f"page {leaf}"
                 )
             else:
-                yield _number_of(leaf, unit, claim, "field")
+                letter = _letter_of_key(key) if unit is None else None
+                yield _number_of(leaf, unit, claim, "field", letter=letter)
         elif isinstance(leaf, str) and leaf.strip() and leaf not in labels:
             if key and _UNIT_KEY.match(key):
                 continue
@@ -225,6 +230,12 @@ def _unit_of_key(key: str) -> str | None:
     word = found[1]
     is_known = bool(units_of(word)) or scales_of(word) is not None
     return word if is_known and (len(word) > 1 or "(" in key or word == "%") else None
+
+
+def _letter_of_key(key: str) -> str | None:
+    """Return the unit that the last letter of a key may mean, as in `distance_m`."""
+    stem, _, letter = key.rpartition("_")
+    return LETTERS.get(letter) if stem else None
 
 
 def _of_leaf(leaf: str, unit: str | None, claim: Claim, origin: Origin) -> Iterator[FoundClaim]:

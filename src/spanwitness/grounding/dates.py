@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.grounding.folding import GROUPING, fold_word
+from spanwitness.grounding.languages import MONTH_NAMES, foreign_dates
 from spanwitness.grounding.search import MAX_HITS, Hit
 from spanwitness.normalize.references import find_dates
 
@@ -27,7 +28,7 @@ _MONTHS: Final = (
 )  # fmt: skip
 _GAP: Final = rf"[-/., {GROUPING}]{{1,3}}"
 _TH: Final = r"(?:st|nd|rd|th)?"
-_BEFORE: Final = 14
+_BEFORE: Final = 24
 
 
 class _Form(NamedTuple):
@@ -51,7 +52,7 @@ class DateSearch:
     def __init__(self, claim: FoundClaim) -> None:
         self._said = fold_word(claim.text).lower()
         self._readings: list[tuple[_Form, ...]] = []
-        for iso in _isos(claim.text):
+        for iso in _isos(fold_word(claim.text)):
             year, month, day = iso.split("-")
             self._readings.append(tuple(_forms(year, int(month), int(day))))
 
@@ -89,6 +90,8 @@ def _isos(text: str) -> list[str]:
     """Return the readings of a date as `2026-11-29`, without a year as `-11-29`."""
     found = [value.removeprefix("date:") for one in find_dates(text) for value in one.values]
     if not found:
+        found = [one.iso for one in foreign_dates(text)][:1]
+    if not found:
         without_year = find_dates(f"{text} 2000")
         found = [v.removeprefix("date:2000") for one in without_year for v in one.values]
     slashed = re.fullmatch(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})", text.strip())
@@ -102,12 +105,18 @@ def _forms(year: str, month: int, day: int) -> Iterator[_Form]:
     name = _MONTHS[month - 1]
     letters = name[:3]
     day_before = re.compile(rf"(?<![\d.,])0?{day}{_TH}\.?{_GAP}(?:of )?\Z")
+    east = rf"{month}\s?[\u6708\uc6d4]\s?0?{day}\s?[\u65e5\u53f7\uc77c]"
+    names = f"{MONTH_NAMES[month - 1]}|{name}"
+    west = rf"(?<![\d.,])0?{day}(?:\.|er|[\u00ba\u00b0])? (?:de |d')?(?:{names})"
     if not year:
+        yield _Form(f"{month}\u6708", re.compile(east), re.compile(r"(?<!\d)0?\Z"))
         yield _Form(letters, re.compile(rf"{name}\.? ?0?{day}{_TH}(?!\w)"))
         yield _Form(letters, re.compile(rf"{name}(?!\w)"), day_before)
         yield _Form("-", re.compile(rf"-0?{month}-0?{day}(?!\d|-\d)"), re.compile(r"\d{4}\Z"))
         yield _Form("/", re.compile(rf"/0?{day}(?![\d/])"), re.compile(rf"(?<![\d/])0?{month}\Z"))
         return
+    yield _Form(year, re.compile(rf"{year}\s?[\u5e74\ub144]\s?0?{east}"))
+    yield _Form(year, re.compile(rf"{year}(?!\d)"), re.compile(rf"{west}(?:,? (?:de |del )?)\Z"))
     years = rf"(?:{year}|'?{year[2:]}(?!\d))"
     yield _Form(year, re.compile(rf"{year}(?<!\d{year})[-/.]?0?{month}[-/.]?0?{day}(?!\d)"))
     yield _Form(year, re.compile(rf"{year}(?<!\d{year}){_GAP}{name}{_GAP}0?{day}(?!\d)"))

@@ -25,6 +25,10 @@ _ONE: Final = {
     **dict.fromkeys("\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u205f\u3000", " "),
     **dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033\uff02", '"'),
     **dict.fromkeys("\u2018\u2019\u201a\u2032\u02bc\uff07", "'"),
+    **{chr(0x660 + n): str(n) for n in range(10)},
+    **{chr(0x6F0 + n): str(n) for n in range(10)},
+    "\u066b": ".",
+    "\u066c": ",",
     "\u00b5": "\u03bc",
     "\u2126": "\u03a9",
 }

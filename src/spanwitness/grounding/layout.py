@@ -6,12 +6,20 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
-from spanwitness.grounding.units import scales_of, units_of
+from spanwitness.grounding.units import LETTERS, scales_of, units_of
 
 if TYPE_CHECKING:
     from spanwitness.grounding.evidence import EvidenceText
 
-__all__ = ["JsonPaths", "commas_part", "context_unit", "excerpt", "is_csv", "is_european"]
+__all__ = [
+    "JsonPaths",
+    "commas_part",
+    "context_unit",
+    "excerpt",
+    "is_csv",
+    "is_european",
+    "letter_unit",
+]
 
 _AROUND: Final = 600
 _EXCERPT: Final = 80
@@ -91,6 +99,16 @@ def _json_unit(text: str, start: int, end: int) -> str | None:
         inside = before[before.rfind("}") + 1 :] + inside.partition("\x00")[2]
     found = _UNIT_FIELD.search(inside)
     return str(found[1]) if found is not None else None
+
+
+def letter_unit(text: EvidenceText, start: int) -> str | None:
+    """Return the unit that the last letter of a JSON key may mean, as in `{"temp_f": 68}`."""
+    folded = text.folded.text
+    key = _KEY_BEFORE.search(folded, max(start - _AROUND, 0), start) if text.is_json else None
+    if key is None:
+        return None
+    stem, _, letter = key[1].rpartition("_")
+    return LETTERS.get(letter) if stem else None
 
 
 _DELIMITERS: Final = (

@@ -49,6 +49,8 @@ _CODE_BEFORE = re.compile(
 _DAY_NUMBER = re.compile(r"\d{1,3}-\d{3,4}(?:-|\Z)|\d{3}-\d{2}-")
 _CUT_BEFORE: Final = frozenset("%\\@&^")
 _MONEY: Final = "$\u20ac\u00a3\u00a5\u20b9"
+_MAX_POWER: Final = 150
+"""Larger exponents are taken for this one, so that no later step overflows."""
 _WIDE: Final = 0x2E80
 """From here on letters stand beside numbers without a space (Chinese, Japanese, Korean)."""
 
@@ -264,7 +266,7 @@ def _written(
     exponent = _EXPONENT.match(text, end)
     if exponent:
         raised = exponent["e"] or exponent["ten"] or exponent["raised"].translate(_RAISED)
-        power, stop = 10.0 ** int(raised), exponent.end()
+        power, stop = 10.0 ** max(min(int(raised), _MAX_POWER), -_MAX_POWER), exponent.end()
     sign = _sign(text, start)
     written_unit, scale, units, stop = _unit_after(text, stop, ask_pint=ask_pint)
     if not units or "$" not in written_unit:

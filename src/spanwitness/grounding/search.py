@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanwitness.grounding.amounts import Written, compare
 from spanwitness.grounding.folding import GROUPING, fold_word
-from spanwitness.grounding.layout import commas_part, context_unit
+from spanwitness.grounding.layout import commas_part, context_unit, letter_unit
 from spanwitness.grounding.numbers import number_at
 from spanwitness.grounding.units import mantissas_of
 from spanwitness.normalize.digits import leading_digits, leading_pattern
@@ -274,6 +274,7 @@ class _Pass:
         }
         if not prefixes:
             return end
+        least_left = len(self._plan.needles) // 2
         done = at
         for place in leading_pattern(prefixes).finditer(self._folded, at, end):
             start = place.start()
@@ -283,8 +284,10 @@ class _Pass:
             if asked:
                 n_hits = self._n_hits
                 done = max(self._read(start, asked), start + 1)
-                if self._n_hits > n_hits and self._drop_done():
-                    return done
+                if self._n_hits > n_hits:
+                    self._drop_done()
+                    if len(self._plan.needles) <= least_left:
+                        return done  # a narrower pattern is worth its making
         return end
 
     def _scan_zeros(self, end: int) -> None:
@@ -322,19 +325,20 @@ class _Pass:
             return [written]
         self._n_contexts += 1
         unit = context_unit(self._text, written.start, written.end)
-        if unit is None:
+        letter = letter_unit(self._text, written.start) if unit is None else None
+        if unit is None and letter is None:
             return [written]
-        return number_at(
-            self._folded, at, commas_part=parts, is_european=self._text.is_european, unit=unit
-        )
+        found = number_at(
+            self._folded, at, commas_part=parts, is_european=self._text.is_european,
+            unit=unit or letter,
+        )  # fmt: skip
+        return found if letter is None else [*found, written]
 
-    def _drop_done(self) -> bool:
+    def _drop_done(self) -> None:
         needles = self._plan.needles
         left = [n for n in needles if len(self._found.get(n.number, ())) < MAX_HITS]
-        if len(left) == len(needles):
-            return False
-        self._plan = _Plan(left)
-        return True
+        if len(left) < len(needles):
+            self._plan = _Plan(left)
 
 
 def _met(claim: FoundClaim, written: Written) -> tuple[MatchWord | None, bool]:

@@ -9,6 +9,7 @@ import msgspec
 
 from spanwitness.grounding.amounts import Written  # noqa: TC001 - msgspec reads the annotations
 from spanwitness.grounding.folding import fold_word
+from spanwitness.grounding.languages import foreign_dates, may_hold_foreign_dates
 from spanwitness.grounding.numbers import number_at
 from spanwitness.model import Claim, ClaimKind
 from spanwitness.normalize.references import find_dates, find_sources
@@ -57,6 +58,11 @@ _DAY = re.compile(
     r"|september|october|november|december))(?!\w|[.,:]\d)",
     re.IGNORECASE,
 )
+_CLOCK = re.compile(
+    r"(?<![\d.,])\d{1,2}(?:[.:h]\d{2}\s?(?:Uhr|h)\b|\s?h\s?\d{2}(?!\w)"
+    r"|\s?[\u6642\u65f6\u70b9\u9ede\uc2dc]\s?\d{1,2}\s?[\u5206\ubd84])"
+)
+"""Times of the day as other languages write them."""
 _NAMED_NUMBER = re.compile(
     r"\b(?:card|certificate|number|no|nr|id|ids|ending(?:\sin)?|ends\sin|account|order|reservation"
     r"|ticket|invoice|ref|reference|code|zip|phone|serial|item|case|flight|isbn|pin|sku)[\s:.#*(]{1,4}\Z",
@@ -194,6 +200,10 @@ class _Reader:
             self._add(date.start, date.end, "date")
         self._cover()
         lower = self._rest.lower()
+        if may_hold_foreign_dates(lower):
+            for foreign in foreign_dates(self._rest):
+                self._add(foreign.start, foreign.end, "date")
+            self._cover()
         if not any([month in lower for month in _MONTHS]):  # noqa: C419
             return
         for day in _DAY.finditer(self._rest):
@@ -205,6 +215,7 @@ class _Reader:
 
     def _identifiers(self) -> None:
         self._spans += [marker.span() for marker in NO_NUMBER.finditer(self._rest)]
+        self._spans += [clock.span() for clock in _CLOCK.finditer(self._rest)]
         self._cover()
         if _DIGIT_OR_LINE.search(self._rest) is None:
             return

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from pint import UnitRegistry
 
-__all__ = ["Unit", "mantissas_of", "scales_of", "units_of"]
+__all__ = ["LETTERS", "Unit", "mantissas_of", "scales_of", "units_of"]
+
+
+LETTERS: Final = {
+    "v": "V", "w": "W", "a": "A", "c": "\u00b0C", "f": "\u00b0F", "s": "s", "m": "m", "h": "h",
+    "g": "g", "l": "L",
+}  # fmt: skip
+"""What the last letter of a key may mean, as in `temp_f`; `option_a` means nothing."""
 
 
 class Unit(NamedTuple):
@@ -96,6 +103,8 @@ _PLAIN: Final[dict[str, Unit]] = {
 }  # fmt: skip
 _CASED: Final[dict[str, Unit]] = {
     "K": Unit("temperature", 1), "C": Unit("temperature", 1, 273.15),
+    "G": Unit("data", 8e9), "Ki": Unit("data", 8 * 1024), "Mi": Unit("data", 8 * 1024**2),
+    "Gi": Unit("data", 8 * 1024**3), "Ti": Unit("data", 8 * 1024**4),
     "Mb": Unit("data", 1e6), "Kb": Unit("data", 1e3), "kb": Unit("data", 1e3),
     "Gb": Unit("data", 1e9), "Tb": Unit("data", 1e12), "b": Unit("data", 1),
     "Mbps": Unit("data/time", 1e6), "Gbps": Unit("data/time", 1e9), "kbps": Unit("data/time", 1e3),

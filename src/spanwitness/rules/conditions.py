@@ -31,8 +31,8 @@ _KIND: Final = re.compile(
     re.IGNORECASE,
 )
 _KIND_WORDS: Final = {
-    "typ": ("typ",), "max": ("max", "up to", "at most", "not exceed", "limit", "highest"),
-    "min": ("min", "at least", "lowest"), "nom": ("nom",), "pea": ("peak",), "rms": ("rms",),
+    "typ": ("typ",), "max": ("max", "up to", "at most", "not exceed", "limit", "highest", "range", "between"),
+    "min": ("min", "at least", "lowest", "from", "range", "between"), "nom": ("nom",), "pea": ("peak",), "rms": ("rms",),
 }  # fmt: skip
 _ALWAYS: Final = frozenset({"typ", "nom"})
 _ATTACHED: Final = re.compile(r"\s?\(?")
