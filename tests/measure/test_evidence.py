@@ -149,3 +149,17 @@ def test_every_part_is_a_frame():
     assert len(result.to_frame("paired")) == 9 * 5
     assert len(result.to_frame("families")) == 4
     assert len(result.to_frame("missing")) == 7
+
+
+def test_a_stage_that_not_every_case_goes_through_makes_none_incomplete():
+    rows = [stage(case, "clean", name) for case in range(3) for name in ("decision", "audit")]
+    rows.append(stage(0, "clean", "escalation", escalation_recovery="recovered"))
+    assert measure_evidence(rows).to_dict()["families"]["incomplete"] == 2
+    found = measure_evidence(rows, optional=["escalation"]).to_dict()
+    assert {name: n for name, n in found["families"].items() if n} == {
+        "recovered": 1, "preserved_success": 2,
+    }  # fmt: skip
+    assert found["optional_stages"] == ["escalation"]
+    rows[-1] |= {"status": "timeout"}
+    lost = measure_evidence(rows, optional=["escalation"]).to_dict()
+    assert lost["families"]["incomplete"] == 1

@@ -23,6 +23,7 @@ from spanwitness.measure import (
     stages_of,
     windows_of,
 )
+from spanwitness.measure.traced_answers import n_without_configuration
 from spanwitness.stats.counts import CountError
 
 
@@ -185,7 +186,16 @@ def test_runs_are_told_apart_by_stack_where_nothing_else_is_said():
 def test_a_run_without_answer_item_or_configuration_is_refused_by_name(root, words):
     bad = run(**({"tags": ["configuration:m"]} | root))
     with pytest.raises(TableError, match=rf"run run-\d+: .*{words}"):
-        answers_of(collect([*repeated(), bad], keep="answers"))
+        answers_of(collect([*repeated(), bad], keep="answers"), configuration="tag:configuration")
+
+
+def test_by_default_runs_that_repeat_nothing_are_left_out_and_counted():
+    given = {"spanwitness.run.has_output": True, "spanwitness.run.output": "1"}
+    other = [run(item="a", **given), run(item="b", **given)]
+    log = collect([*repeated(), *other], keep="answers")
+    assert answers_of(log).rows == answers_of(collect(repeated(), keep="answers")).rows
+    assert n_without_configuration(log) == 2
+    assert n_without_configuration(collect(other, keep="answers")) == 0
 
 
 def test_a_run_that_gave_nothing_is_unparsed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003  typer evaluates the annotations
 from typing import Annotated
@@ -20,12 +21,19 @@ class _RunsWord(StrEnum):
     rarefy = "rarefy"
 
 
-def evidence(
+def evidence(  # noqa: PLR0913  one parameter an option
     source: opt.Input,
     *,
     baseline: Annotated[str, typer.Option(help="The condition to compare with.")] = "clean",
     plan: Annotated[
         Path | None, typer.Option(help="A table of the planned case_id, condition, stage.")
+    ] = None,
+    optional: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A stage without which a case is complete; may be repeated. In traces, without"
+            " --plan, steps of kind escalate are."
+        ),
     ] = None,
     form: opt.Form = Format.text,
     part: opt.Part = None,
@@ -41,12 +49,17 @@ def evidence(
     """
     from spanwitness.cli.measure_input import is_traces, read_log
     from spanwitness.measure import measure_evidence, stages_of
+    from spanwitness.measure.traced_stages import escalations_of
 
     given = read_log(source, outcomes=None) if is_traces(source) else None
+    may_lack = set(optional or ())
+    if given is not None and plan is None:
+        may_lack.update(escalations_of(given.log))
     result = measure_evidence(
         source if given is None else stages_of(given.log),
         baseline=baseline,
         plan=plan,
+        optional=sorted(may_lack),
         level=level,
         n_resamples=resamples,
         seed=seed,
@@ -92,6 +105,7 @@ def stability(  # noqa: PLR0913  one parameter an option
     """
     from spanwitness.cli.measure_input import is_traces, read_log
     from spanwitness.measure import Features, answers_of, measure_stability
+    from spanwitness.measure.traced_answers import n_without_configuration
 
     given = read_log(source, outcomes=outcomes, keep="answers") if is_traces(source) else None
     result = measure_stability(
@@ -105,6 +119,13 @@ def stability(  # noqa: PLR0913  one parameter an option
         seed=seed,
     )
     print_result(result, form, part, source=source.name)
+    if given is not None and configuration is None:
+        n_left = n_without_configuration(given.log)
+        if n_left:
+            print(
+                f"spanwitness: note: {n_left} runs have no tag configuration:NAME and are left out",
+                file=sys.stderr,
+            )
     end(given)
 
 

@@ -214,12 +214,16 @@ def _evidence(console: Console, result: EvidenceResult) -> None:
             f"{change.mean_change:+.3f} {ends_text(change.interval)}",
         )
     console.print(changes)
-    families = grid(
-        "condition", *(key for key in result.parts["families"][0] if key != "condition")
-    )
-    for row in result.parts["families"]:
-        families.add_row(*(visible(str(value), limit=40) for value in row.values()))
+    by_condition = result.parts["families"]
+    names = [visible(str(row["condition"]), limit=40) for row in by_condition]
+    families = grid("what became of cases", *names)
+    for family in by_condition[0]:
+        if family != "condition":
+            told = family.replace("_", " ")
+            families.add_row(told, *(str(row[family]) for row in by_condition))
     console.print(families)
+    if result.optional:
+        console.print(f"complete without {visible(', '.join(result.optional))}", style="dim")
     accounting = result.accounting
     planned = "no plan given" if accounting.planned is None else f"{accounting.planned} planned"
     console.print(

@@ -24,7 +24,7 @@ from spanwitness.stats.evidence import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from spanwitness.measure.table import Row, Table
@@ -65,6 +65,8 @@ class EvidenceResult:
     """Sequences among `detected_but_unrecovered` that were deferred: no failures."""
     accounting: RowAccounting
     baseline: str
+    optional: tuple[str, ...]
+    """Stages without which a sequence is complete."""
     level: float
     n_resamples: int
     seed: int
@@ -92,6 +94,7 @@ class EvidenceResult:
         return {
             "schema": SCHEMA,
             "baseline": self.baseline,
+            "optional_stages": list(self.optional),
             "cells": [_cell_json(cell) for cell in self.cells],
             "paired": [_change_json(change) for change in self.changes],
             "families": {family.value: counts[family] for family in _FAMILIES},
@@ -163,6 +166,7 @@ def measure_evidence(
     *,
     baseline: str = "clean",
     plan: Table | Path | str | Iterable[Mapping[str, object]] | None = None,
+    optional: Collection[str] = (),
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
@@ -179,6 +183,8 @@ def measure_evidence(
         table: A table, its path, or rows.
         baseline: The condition to compare the others with.
         plan: A table with the `case_id`, `condition`, `stage` that were planned.
+        optional: Stages without which a sequence is complete, such as an escalation that only
+            detected cases go through.
         level: Probability inside the intervals.
         n_resamples: Resamples of the base cases.
         seed: Seed of the resampling.
@@ -192,7 +198,7 @@ def measure_evidence(
     source.require("case_id", "condition", "stage", "parser_valid", "validity_judgment")
     planned = None if plan is None else _read_plan(as_table(plan))
     rows = _read(source, None if planned is None else frozenset(planned))
-    family_of = families(rows, planned=planned or ())
+    family_of = families(rows, planned=planned or (), optional=optional)
     return EvidenceResult(
         cells=cell_rates(rows, level=level),
         changes=matched_changes(
@@ -207,6 +213,7 @@ def measure_evidence(
         ),
         accounting=account(rows, planned),
         baseline=baseline,
+        optional=tuple(optional),
         level=level,
         n_resamples=n_resamples,
         seed=seed,

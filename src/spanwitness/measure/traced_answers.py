@@ -11,7 +11,7 @@ from spanwitness.measure.traces import Features
 if TYPE_CHECKING:
     from spanwitness.measure.traces import TracedRun, TraceLog
 
-__all__ = ["answers_of", "windows_of"]
+__all__ = ["answers_of", "n_without_configuration", "windows_of"]
 
 _CONFIGURATION = "tag:configuration"
 
@@ -29,7 +29,9 @@ def answers_of(
     Args:
         log: The traces.
         configuration: What tells the configuration: a fact, tag, attribute or feature as for
-            groups; by default `tag:configuration` where some run has it, else the stack.
+            groups; by default `tag:configuration`, as `experiment.repeat` sets it: then runs
+            without it are no repeats and left out (`n_without_configuration`). Where no run has
+            it, the stack.
         features: Columns by item, `label` and `flagged` among them.
 
     Raises:
@@ -41,8 +43,9 @@ def answers_of(
         raise log.refuse("the answers of the runs were not kept: collect(..., keep='answers')")
     runs = _outermost(log)
     if configuration is None:
-        has_tag = any(features.group(run, _CONFIGURATION) is not None for run in runs)
-        configuration = _CONFIGURATION if has_tag else "stack"
+        tagged = [run for run in runs if features.group(run, _CONFIGURATION) is not None]
+        configuration = _CONFIGURATION if tagged else "stack"
+        runs = tagged or runs
     outcomes = [log.outcome(run, "final") for run in runs]
     extra = [name for name in ("label", "flagged") if name in features.columns]
     count: dict[tuple[str, str], int] = {}
@@ -67,6 +70,23 @@ def answers_of(
     if not rows:
         raise log.refuse("there are no runs")
     return Table(source=log.source, columns=tuple(rows[0]), rows=rows, labels=labels)
+
+
+def n_without_configuration(log: TraceLog) -> int:
+    """Return how many runs `answers_of` leaves out by default: those without the tag.
+
+    A run inside of one that has the tag is no run of its own here, and is not counted.
+
+    Args:
+        log: The traces.
+    """
+    features = Features()
+    tagged = {
+        run.run.run_id for run in _outermost(log) if features.group(run, _CONFIGURATION) is not None
+    }
+    if not tagged:
+        return 0
+    return sum(tagged.isdisjoint(run.run_ids) for run in _outermost(log))
 
 
 def windows_of(log: TraceLog, *, features: Features | None = None) -> Table:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from spanwitness.measure.traces import TracedStep, TraceLog
     from spanwitness.model import Step
 
-__all__ = ["stages_of"]
+__all__ = ["escalations_of", "stages_of"]
 
 _FACTS: Final = (
     "parser_valid",
@@ -57,6 +57,15 @@ def stages_of(log: TraceLog) -> Table:
             rows.append(_row(log, traced))
             labels.append(traced.label)
     return Table(source=log.source, columns=_COLUMNS, rows=rows, labels=labels)
+
+
+def escalations_of(log: TraceLog) -> tuple[str, ...]:
+    """Return the names of the steps of kind `escalate`: not every case goes through one.
+
+    Args:
+        log: The traces.
+    """
+    return tuple(sorted({each.step.name for each in log.steps if each.step.kind == "escalate"}))
 
 
 def _states(step: Step) -> bool:

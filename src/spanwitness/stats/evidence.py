@@ -16,7 +16,7 @@ from spanwitness.stats.bootstrap import N_RESAMPLES, SEED, mean_interval
 from spanwitness.stats.counts import CountError, Rate, rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from spanwitness.stats.intervals import Interval
 
@@ -278,6 +278,7 @@ def families(
     *,
     stages: Sequence[str] | None = None,
     planned: Iterable[RowKey] = (),
+    optional: Collection[str] = (),
 ) -> dict[tuple[str, str], Family]:
     """Return the family of each sequence: a case under a condition.
 
@@ -285,6 +286,8 @@ def families(
         rows: All rows, also those not retained.
         stages: The stages a complete sequence has; by default all that occur.
         planned: Keys of a plan: a sequence of it without any row is incomplete.
+        optional: Stages that a complete sequence may lack, such as an escalation that only what
+            was detected goes through; a row of one that was not retained still makes it incomplete.
 
     Returns:
         Family by (case_id, condition).
@@ -296,13 +299,20 @@ def families(
     for row in rows:
         sequences.setdefault((row.key.case_id, row.key.condition), {})[row.key.stage] = row
     seen = {stage for sequence in sequences.values() for stage in sequence}
-    needed = stages or sorted(seen | {key.stage for key in plan})
-    return {key: _family(sequence, needed) for key, sequence in sequences.items()}
+    expected = stages or sorted(seen | {key.stage for key in plan})
+    needed = [stage for stage in expected if stage not in optional]
+    return {
+        key: _family(sequence, needed, [stage for stage in expected if stage in optional])
+        for key, sequence in sequences.items()
+    }
 
 
-def _family(sequence: Mapping[str, StageRow], stages: Sequence[str]) -> Family:
-    rows = [sequence[stage] for stage in stages if stage in sequence]
-    if len(rows) < len(stages) or not all(row.is_retained for row in rows):
+def _family(
+    sequence: Mapping[str, StageRow], needed: Sequence[str], optional: Sequence[str]
+) -> Family:
+    rows = [sequence[stage] for stage in (*needed, *optional) if stage in sequence]
+    is_whole = bool(rows) and all(stage in sequence for stage in needed)
+    if not is_whole or not all(row.is_retained for row in rows):
         return Family.incomplete
     if not all(row.parser_valid for row in rows):
         return Family.parser_failure

@@ -15,7 +15,7 @@ from spanwitness.measure.report.section import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["evidence_sections"]
 
@@ -73,8 +73,13 @@ def _families(document: Mapping[str, Any]) -> Section:
         ),
         notes=(
             f"Deferred: {document['n_deferred']:,} cases. A deferral is no failure, no recovery.",
+            *_optional(document["optional_stages"]),
         ),
     )
+
+
+def _optional(stages: Sequence[str]) -> tuple[str, ...]:
+    return (f"Complete without: {', '.join(stages)}.",) if stages else ()
 
 
 def _cells(document: Mapping[str, Any]) -> Section:
