@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from spanwitness.grounding.folding import fold, lower_in_place, unescaped
+from spanwitness.grounding.folding import fold, lower_in_place, runs_of, unescaped
 from spanwitness.grounding.layout import JsonPaths, is_csv, is_european
 from spanwitness.model import (
     MediaPart,
@@ -67,6 +67,11 @@ class EvidenceText:
     def lower(self) -> str:
         """The folded text in lower case; as long as it, unless a letter has no lower case."""
         return lower_in_place(self.folded.text)
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """All runs of ASCII letters and digits, in lower case."""
+        return runs_of(self.lower)
 
     @cached_property
     def is_json(self) -> bool:

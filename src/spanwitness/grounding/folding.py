@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
-__all__ = ["GROUPING", "Folded", "fold", "fold_word", "lower_in_place", "unescaped"]
+__all__ = ["GROUPING", "Folded", "fold", "fold_word", "lower_in_place", "runs_of", "unescaped"]
 
 GROUPING: Final = "\u00a0"
 """The space that groups digits, whichever one the text has."""
@@ -54,6 +54,10 @@ _CODE: Final = re.compile(r"[0-9a-fA-F]{4}")
 _LONGER_IN_LOWER: Final = "\u0130"
 """The only character whose lower case is longer: it stays as it is."""
 _LATIN_LOWER: Final = "".join(map(chr, range(256))).lower().encode("latin-1")
+
+
+_RUN: Final = re.compile("[a-z0-9]+")
+_RUNS_AT_ONCE: Final = 1_000_000
 
 
 class Folded(NamedTuple):
@@ -127,6 +131,18 @@ def lower_in_place(text: str) -> str:
         return text.encode("latin-1").translate(_LATIN_LOWER).decode("latin-1")
     except UnicodeEncodeError:
         return text.lower()
+
+
+def runs_of(lower: str) -> frozenset[str]:
+    """Return the runs of ASCII letters and digits of a text in lower case, piece by piece."""
+    found: set[str] = set()
+    at = 0
+    while at < len(lower):
+        end = lower.find(" ", at + _RUNS_AT_ONCE)
+        end = len(lower) if end < 0 else end
+        found.update(_RUN.findall(lower, at, end))
+        at = end
+    return frozenset(found)
 
 
 def _others(text: str) -> list[str]:

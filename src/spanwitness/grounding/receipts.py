@@ -39,6 +39,7 @@ _MATCHES: Final[dict[str, int]] = {
     "similar": 6, "derived": 7,
 }  # fmt: skip
 _COMMON: Final = 4
+_MANY: Final = 8
 _WORDED: Final = frozenset({"identifier", "name", "text"})
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
@@ -105,8 +106,10 @@ class _Assessment:
             self._found[index].hits += hits
         for date, found in self._dates:
             found.hits += date.find(text)
+        are_many = len(self._words) >= _MANY
         for word, found in self._words:
-            found.hits += word.find(text)
+            if not are_many or word.may_stand_in(text):
+                found.hits += word.find(text)
         for claim, found in self._quoted:
             quoted = find_quotation(claim.text, text)
             if quoted is not None:
@@ -193,7 +196,8 @@ class _Assessment:
         """Say whether each word of a name stands in lower case in some text, as words do."""
         return all(
             any(
-                next(places(text.folded.text, word.casefold()), None) is not None
+                (len(self._words) < _MANY or not word.isascii() or word.lower() in text.runs)
+                and next(places(text.folded.text, word.casefold()), None) is not None
                 for text in self._evidence.texts
             )
             for word in _WORD.findall(name)

@@ -30,6 +30,7 @@ _KINDS: Final = {
     "t": ("table",), "f": ("figure", r"fig\."), "c": ("chapter",), "a": ("appendix",),
 }  # fmt: skip
 _WORDS = re.compile(r"[^\W_]+")
+_RUNS = re.compile("[a-z0-9]+")
 
 
 class WordSearch:
@@ -42,6 +43,7 @@ class WordSearch:
     def __init__(self, claim: FoundClaim) -> None:
         self._needle = fold_word(claim.text).strip().lstrip("#").rstrip(".,;:")
         self._lower = self._needle.lower()
+        self._runs = frozenset(_RUNS.findall(self._lower)) if self._lower.isascii() else frozenset()
         self._reference: list[tuple[str, re.Pattern[str]]] = []
         self._digits: re.Pattern[str] | None = None
         self._words: list[str] = []
@@ -56,6 +58,10 @@ class WordSearch:
             words = [w for w in _WORDS.findall(self._lower) if len(w) > 1]
             if 2 <= len(words) <= 6 and sum(map(len, words)) >= 5:
                 self._words = words
+
+    def may_stand_in(self, text: EvidenceText) -> bool:
+        """Say whether a text has all its words: worth asking where many names are looked for."""
+        return bool(self._reference) or self._runs <= text.runs
 
     def find(self, text: EvidenceText) -> list[Hit]:
         """Find the places of a text that hold it, at most `MAX_HITS`."""

@@ -41,6 +41,8 @@ _LOG_LINE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _ERROR_MARKS = ("rror", "xception", '"ok"', '"success"')
+_MAX_DEPTH = 8
+"""Lists of one thing inside each other that are looked into."""
 _ERROR_KEYS = ("error", "errors", "exception", "error_message", "errorMessage")
 _TELLING = frozenset({*_ERROR_KEYS, "isError", "is_error", "ok", "success", "type"})
 _ERROR_COMPANY = frozenset(
@@ -87,13 +89,13 @@ def _may_be_error(text: str) -> bool:
 
 def is_error_value(value: object) -> bool:
     """Say whether a result, as returned, is nothing but an error."""
+    for _ in range(_MAX_DEPTH):
+        if not isinstance(value, list) or len(value) != 1:
+            break
+        value = value[0]
     if isinstance(value, str):
         return is_error_text(value)
-    if isinstance(value, Mapping):
-        return _is_error_object(value)
-    if isinstance(value, list) and len(value) == 1:
-        return is_error_value(value[0])
-    return False
+    return isinstance(value, Mapping) and _is_error_object(value)
 
 
 def _is_error_object(value: Mapping[str, object]) -> bool:
