@@ -10,13 +10,15 @@ precision, that a random number would meet one of them in less than two cases in
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import chain, combinations
 from math import floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spanwitness.grounding.columns import Result, plain, results_of_columns
+from spanwitness.grounding.durations import lapses_of, told_in
 from spanwitness.grounding.numbers import plain_numbers
+from spanwitness.normalize.references import find_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,12 +29,12 @@ __all__ = ["Derivation", "Operand", "Window", "derive"]
 
 _MAX_OPERANDS: Final = 10
 _MAX_ROW: Final = 8
+_MAX_ASKED: Final = 3
+"""Numbers of a question that is to scale something."""
 _MAX_CHANCE: Final = 0.015
 _SHORT_CHARS: Final = 2000
 _MAX_TEXTS: Final = 48
 _MAX_JSON: Final = 131_072
-_MAX_COLUMNS: Final = 24
-_MAX_DEPTH: Final = 16
 
 
 class Derivation(NamedTuple):
@@ -42,11 +44,6 @@ class Derivation(NamedTuple):
     """`12 + 30 = 42`."""
     is_weak: bool
     """A number with so few digits that many calculations give it."""
-
-
-class _Result(NamedTuple):
-    value: float
-    shown: str
 
 
 class Operand(NamedTuple):
@@ -81,11 +78,30 @@ def derive(
     few = _nearest(claim, place, supported)
     return target.first_of(
         chain(
+            _of_times(claim, answer, window),
             _of_numbers(few, [op for op in asked if op]),
             _of_window(window, few, asked),
             _of_numbers(few, _OTHER[target.is_share]),
         )
     )
+
+
+def _of_times(claim: FoundClaim, answer: str, window: Window) -> Iterator[Result]:
+    """Tell the time between two moments of the window, those that the answer names first."""
+    amount = claim.numbers[0].amounts[0]
+    if amount.dimension not in ("time", "month") or not amount.said:
+        return
+    unit = amount.value / amount.said
+    for lapse in lapses_of([*_stated(answer, window), *window.texts]):
+        for value in told_in(lapse, unit, is_month=amount.dimension == "month"):
+            yield Result(value, lapse.shown)
+
+
+def _stated(answer: str, window: Window) -> list[str]:
+    """Return the dates of the answer that a text of the window holds."""
+    dates = [one.values[0].removeprefix("date:") for one in find_dates(answer[:_SHORT_CHARS])]
+    held = [day for day in dates if any(day in text for text in window.texts)]
+    return [" ".join(held)] if len(held) > 1 else []
 
 
 _CUES: Final = (
@@ -95,7 +111,8 @@ _CUES: Final = (
         r"|refund|charge|change|additional|extra|balance|between|\bup\b|\bdown\b|grew|lost|gain",
         re.IGNORECASE)),
     ("product", re.compile(
-        r"\btotal|\beach\b|\bper\b|times\b|\bfor (?:all|both|\d)|cost|\bx\b", re.IGNORECASE)),
+        r"\btotal|\beach\b|\bper\b|times\b|\bfor (?:all|both|\d)|cost|\bx\b|\brate\b|/",
+        re.IGNORECASE)),
     ("ratio", re.compile(
         r"ratio|per\b|each\b|times\b|half|share|%|percent|fraction|rate", re.IGNORECASE)),
     ("mean", re.compile(r"average|\bmean\b|\bavg", re.IGNORECASE)),
@@ -120,7 +137,10 @@ def _nearest(claim: FoundClaim, place: int, supported: Sequence[Operand]) -> lis
     dimension = claim.numbers[0].amounts[0].dimension
     fit = [
         o for o in supported
-        if dimension is None or o.dimension in (None, dimension) or dimension == "share"
+        if dimension is None
+        or o.dimension in (None, dimension, "share")
+        or dimension == "share"
+        or o.dimension.startswith(f"{dimension}/")
     ]  # fmt: skip
     fit.sort(key=lambda o: (o.dimension != dimension, abs(o.place - place)))
     return list(dict.fromkeys(o.value for o in fit))[:_MAX_OPERANDS]
@@ -155,7 +175,7 @@ class _Target:
         value = abs(value)
         return any(low <= value <= high for low, high in self._low_high)
 
-    def first_of(self, results: Iterable[_Result]) -> Derivation | None:
+    def first_of(self, results: Iterable[Result]) -> Derivation | None:
         """Return the first result that meets it, before chance would."""
         most = self._n_values * _MAX_CHANCE
         low = 10.0**self._decade
@@ -171,19 +191,19 @@ class _Target:
 
 _EXPRESSION = re.compile(
     r"[$\u20ac\u00a3]?\d[\d.,]*%?(?:\s?[a-zA-Z%]{0,8}\s?[-+*/x\u00d7\u00f7\u2212]\s?"
-    r"[$\u20ac\u00a3]?\d[\d.,]*%?){1,12}(?=[^=\n]{0,16}=)"
+    r"[$\u20ac\u00a3]?\d[\d.,]*%?){1,12}(?=[^=\n]{0,16}=|(?<=\d)\))"
 )
 _PIECE = re.compile(r"([-+*/x\u00d7\u00f7\u2212])?\s?[$\u20ac\u00a3]?(\d[\d.,]*)(%)?")
 
 
-def _shown_by(answer: str, held: set[float]) -> Iterator[_Result]:
+def _shown_by(answer: str, held: set[float]) -> Iterator[Result]:
     """Work out the calculations that the answer shows, where the window holds their numbers."""
     for found in _EXPRESSION.finditer(answer[:20_000]):
         total: list[float] = []
         is_held = True
         for piece in _PIECE.finditer(found[0]):
             number = (
-                float(piece[2].rstrip(".,").replace(",", "") or 0) if _is_plain(piece[2]) else None
+                float(piece[2].rstrip(".,").replace(",", "") or 0) if _isplain(piece[2]) else None
             )
             if number is None:
                 is_held = False
@@ -198,26 +218,26 @@ def _shown_by(answer: str, held: set[float]) -> Iterator[_Result]:
             else:
                 total.append(-number if operator in "-\u2212" else number)
         if is_held and total:
-            yield _Result(sum(total), found[0].strip())
+            yield Result(sum(total), found[0].strip())
 
 
-def _is_plain(text: str) -> bool:
+def _isplain(text: str) -> bool:
     return re.fullmatch(r"\d+(?:,\d{3})*(?:\.\d+)?[.,]?", text) is not None
 
 
-def _of_numbers(numbers: Sequence[float], operations: Sequence[str]) -> Iterator[_Result]:
+def _of_numbers(numbers: Sequence[float], operations: Sequence[str]) -> Iterator[Result]:
     """Combine a few numbers by some operations: all of them, then neighbours, then the others."""
     if len(numbers) < 2 or not operations:
         return
-    joined = " + ".join(map(_plain, numbers))
+    joined = " + ".join(map(plain, numbers))
     total = sum(numbers)
     if "sum" in operations:
-        yield _Result(total, joined)
+        yield Result(total, joined)
         for size in range(3, min(len(numbers), 7)):
-            yield _Result(sum(numbers[:size]), " + ".join(map(_plain, numbers[:size])))
+            yield Result(sum(numbers[:size]), " + ".join(map(plain, numbers[:size])))
     if "mean" in operations:
-        yield _Result(total / len(numbers), f"({joined}) / {len(numbers)}")
-        yield _Result(sum(numbers[:2]) / 2, f"({_plain(numbers[0])} + {_plain(numbers[1])}) / 2")
+        yield Result(total / len(numbers), f"({joined}) / {len(numbers)}")
+        yield Result(sum(numbers[:2]) / 2, f"({plain(numbers[0])} + {plain(numbers[1])}) / 2")
     pairs = sorted(combinations(range(len(numbers)), 2), key=lambda two: (sum(two), two))
     for i, j in pairs:
         a, b = numbers[i], numbers[j]
@@ -226,33 +246,29 @@ def _of_numbers(numbers: Sequence[float], operations: Sequence[str]) -> Iterator
                 yield from _of_pair(a, b, operation)
 
 
-def _of_pair(a: float, b: float, operation: str) -> Iterator[_Result]:
+def _of_pair(a: float, b: float, operation: str) -> Iterator[Result]:
     high, low = max(a, b), min(a, b)
-    x, y = _plain(high), _plain(low)
+    x, y = plain(high), plain(low)
     match operation:
         case "sum":
-            yield _Result(high + low, f"{x} + {y}")
+            yield Result(high + low, f"{x} + {y}")
         case "difference":
-            yield _Result(high - low, f"{x} - {y}")
+            yield Result(high - low, f"{x} - {y}")
         case "product":
-            yield _Result(high * low, f"{x} * {y}")
+            yield Result(high * low, f"{x} * {y}")
         case "ratio":
-            yield _Result(high / low, f"{x} / {y}")
-            yield _Result(low / high, f"{y} / {x}")
+            yield Result(high / low, f"{x} / {y}")
+            yield Result(low / high, f"{y} / {x}")
         case "share":
-            yield _Result(low / high * 100, f"{y} / {x} in %")
-            yield _Result((high - low) / low * 100, f"({x} - {y}) / {y} in %")
-            yield _Result((high - low) / high * 100, f"({x} - {y}) / {x} in %")
+            yield Result(low / high * 100, f"{y} / {x} in %")
+            yield Result((high - low) / low * 100, f"({x} - {y}) / {y} in %")
+            yield Result((high - low) / high * 100, f"({x} - {y}) / {x} in %")
             if low < 100:
-                yield _Result(high * low / 100, f"{y} % of {x}")
-                yield _Result(high * (1 - low / 100), f"{x} less {y} %")
-                yield _Result(high * (1 + low / 100), f"{x} plus {y} %")
+                yield Result(high * low / 100, f"{y} % of {x}")
+                yield Result(high * (1 - low / 100), f"{x} less {y} %")
+                yield Result(high * (1 + low / 100), f"{x} plus {y} %")
         case _:
             return
-
-
-def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(round(value, 10))
 
 
 class Window:
@@ -263,43 +279,74 @@ class Window:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts[:_MAX_TEXTS]
+        self.texts = texts[:_MAX_TEXTS]
         self._rows: dict[int, list[float]] = {}
-        self._columns: dict[int, tuple[_Result, ...]] = {}
+        self._fields: dict[int, list[float]] = {}
+        self._columns: dict[int, tuple[Result, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self.texts)
 
     def row(self, index: int) -> list[float]:
         """Return the numbers of a short text; of a longer one, or of JSON, none."""
         if index not in self._rows:
-            text = self._texts[index]
+            text = self.texts[index]
             is_short = len(text) <= _SHORT_CHARS and not _looks_like_json(text)
             self._rows[index] = [_value(w) for w in plain_numbers(text)] if is_short else []
         return self._rows[index]
 
-    def columns(self, index: int) -> tuple[_Result, ...]:
+    def fields(self, index: int) -> list[float]:
+        """Return the numbers of a short JSON text."""
+        if index not in self._fields:
+            text = self.texts[index]
+            is_short = len(text) <= _SHORT_CHARS and _looks_like_json(text)
+            numbers = plain_numbers(text, commas_part=True) if is_short else []
+            self._fields[index] = [_value(w) for w in numbers]
+        return self._fields[index]
+
+    def columns(self, index: int) -> tuple[Result, ...]:
         """Return what the columns and records of a JSON text come to."""
         if index not in self._columns:
-            text = self._texts[index]
+            text = self.texts[index]
             is_json = _looks_like_json(text) and len(text) <= _MAX_JSON
-            self._columns[index] = tuple(_of_columns(text)) if is_json else ()
+            self._columns[index] = tuple(results_of_columns(text)) if is_json else ()
         return self._columns[index]
 
 
 def _of_window(
     window: Window, supported: Sequence[float], asked: Sequence[str]
-) -> Iterator[_Result]:
+) -> Iterator[Result]:
     """Combine numbers that stand together: in the question, in records and columns, in a line."""
     operations = list(asked) or ["sum", "difference", "product"]
     if window and 0 < len(window.row(0)) <= _MAX_ROW:
         both = list(dict.fromkeys([*window.row(0), *supported]))[:_MAX_ROW]
         yield from _of_numbers(both, operations)
+        yield from _of_question(window)
     for index in range(len(window)):
         yield from window.columns(index)
     for index in range(1, len(window)):
         if 2 <= len(window.row(index)) <= _MAX_ROW:
             yield from _of_numbers(window.row(index), operations)
+
+
+def _of_question(window: Window) -> Iterator[Result]:
+    """Scale the few numbers of small results by a number of the question, or by two of them."""
+    asked = window.row(0)
+    few: list[float] = []
+    for index in range(1, len(window)):
+        few += window.fields(index)
+    if not 0 < len(few) <= _MAX_ROW or len(asked) > _MAX_ASKED:
+        return
+    for number in few:
+        for one in asked:
+            yield from _of_pair(number, one, "product")
+        for one, two in combinations(asked, 2):
+            if one and two:
+                yield Result(number * two / one, f"{plain(number)} * {plain(two)} / {plain(one)}")
+    for number in few:
+        for one in asked:
+            if number and one:
+                yield from _of_pair(number, one, "ratio")
 
 
 def _looks_like_json(text: str) -> bool:
@@ -308,71 +355,3 @@ def _looks_like_json(text: str) -> bool:
 
 def _value(written: object) -> float:
     return written.amounts[0].said  # type: ignore[attr-defined,no-any-return]
-
-
-class _Numbers:
-    """The numbers of a JSON value: by key, by record, and how long its lists are."""
-
-    def __init__(self, value: object) -> None:
-        self.columns: dict[str, list[float]] = {}
-        self.records: list[list[float]] = []
-        self.counts: list[int] = []
-        pending: list[tuple[str, object, int]] = [("", value, 0)]
-        while pending:
-            key, item, depth = pending.pop()
-            if isinstance(item, dict):
-                inner = self._record(item)
-            elif isinstance(item, list):
-                self.counts.append(len(item))
-                numbers = list(filter(_is_number, item))
-                if numbers:
-                    self.columns.setdefault(key, []).extend(map(float, numbers))
-                inner = [(key, v) for v in item if isinstance(v, (dict, list))]
-            else:
-                continue
-            if depth < _MAX_DEPTH:
-                pending.extend((k, v, depth + 1) for k, v in inner)
-
-    def _record(self, item: dict[str, object]) -> list[tuple[str, object]]:
-        record = [float(v) for v in item.values() if _is_number(v)]  # type: ignore[arg-type]
-        if 2 <= len(record) <= 4:
-            self.records.append(record)
-        for key, value in item.items():
-            if _is_number(value):
-                self.columns.setdefault(key, []).append(float(value))  # type: ignore[arg-type]
-        return [(k, v) for k, v in item.items() if isinstance(v, (dict, list))]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _of_columns(text: str) -> Iterator[_Result]:
-    """Sums, means and counts of the columns of JSON lists, and products within their records."""
-    try:
-        found = _Numbers(json.loads(text))
-    except (ValueError, RecursionError, OverflowError):
-        return
-    for name, numbers in list(found.columns.items())[:_MAX_COLUMNS]:
-        if len(numbers) >= 2:
-            yield from _of_column(name, numbers)
-    for count in dict.fromkeys(found.counts):
-        yield _Result(count, f"{count} entries")
-    products = [record[0] * record[1] for record in found.records if len(record) == 2]
-    if len(products) > 1:
-        yield _Result(sum(products), f"sum of the products of {len(products)} records")
-    for record in found.records[:24]:
-        if len(record) == 2:
-            yield _Result(record[0] * record[1], f"{_plain(record[0])} * {_plain(record[1])}")
-
-
-def _of_column(name: str, numbers: list[float]) -> Iterator[_Result]:
-    total, low, high = sum(numbers), min(numbers), max(numbers)
-    told = " + ".join(map(_plain, numbers[:6])) + (" + ..." if len(numbers) > 6 else "")
-    yield _Result(total, told)
-    yield _Result(total / len(numbers), f"mean of {len(numbers)} values of {name}")
-    yield _Result(high - low, f"{_plain(high)} - {_plain(low)}")
-    if len(numbers) <= 4:
-        for a, b in combinations(numbers, 2):
-            yield _Result(abs(a - b), f"{_plain(max(a, b))} - {_plain(min(a, b))}")
-            yield _Result(a + b, f"{_plain(a)} + {_plain(b)}")

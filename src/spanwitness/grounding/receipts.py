@@ -166,6 +166,9 @@ class _Assessment:
         derivation = derive(claim, place, self._answer, supported, self._window)
         if derivation is None:
             return None
+        if not derivation.is_weak:
+            amount = claim.numbers[0].amounts[0]
+            supported.append(Operand(abs(amount.said), amount.dimension, place))
         return Receipt(
             state="derivable",
             match="derived",
