@@ -66,6 +66,19 @@ def is_right(answer):
     return answer == "7"
 def ask_for_a_number(question, candidates):
     return candidates.index("7")
+import pydantic
+class Answer(pydantic.BaseModel):
+    volts: str
+PASSAGES = ["It needs 3.6 V.", "It weighs 1 g."]
+others = [["It needs 5.5 V."]]
+def ask(passages):
+    return Answer(volts="7" if "3.6" in str(passages) else "0").model_dump_json()
+def holds_answer(passages):
+    return "3.6" in str(passages)
+def agent(question):
+    return "7"
+document = "Once. " * 50 + "It needs 3.6 V."
+record = {"quote": "It needs 3.6 V.", "window": "Once. " * 9}
 """,
     "privacy.md": "",
     "review.md": "",
@@ -83,6 +96,11 @@ _ENDINGS = {
 with sw.run("choose", item_id="q17"):
     assert judge("3 + 4?", ["12", "7"], "q17") == "7"
 assert result.overall.counts.n_pairs == 40
+with sw.run("extract", item_id="p1"):
+    for condition in ("clean", "partial_dropout", "wrong_document"):
+        decide(PASSAGES, "p1", condition)
+assert len(rows) == 20 and {row["answer"] for row in rows} == {"7"}
+assert record["quote"] in window and len(window) == len(record["window"])
 """,
     "watching.md": """
 assert levels[1] == {"part": "R2", "pieces": 40}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwitness.measure.result import ends
 from spanwitness.measure.table import as_table
+from spanwitness.stats.intervals import wilson
 from spanwitness.stats.prediction import PredictionCheck, check_prediction
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class CheckedPrediction:
     n_items: int
     """Flagged records, the same before and after."""
     check: PredictionCheck
+    level: float
 
     def to_dict(self) -> dict[str, object]:
         """Return it for the JSON form."""
@@ -39,7 +41,9 @@ class CheckedPrediction:
             "n_outcome_before": self.k_before,
             "n_outcome_after": self.k_after,
             "before": found.before,
+            "ci_before": ends(wilson(self.k_before, self.n_items, level=self.level)),
             "after": found.after,
+            "ci_after": ends(wilson(self.k_after, self.n_items, level=self.level)),
             "change": found.change,
             "ci_newcombe": ends(found.interval),
             "is_supported": found.is_supported,
@@ -95,4 +99,5 @@ def check_registered(
             threshold=threshold, k_before=k_before, n_before=n, k_after=k_after, n_after=n,
             level=level,
         ),
+        level=level,
     )  # fmt: skip

@@ -23,7 +23,7 @@ _COLOURS = {
     "preserved_success": 0, "recovered": 2, "detected_but_unrecovered": 3, "parser_failure": 1,
     "audit_false_assurance": 4, "silent": 6, "incomplete": 5,
 }  # fmt: skip
-_MEASURE_NAMES = {"parser_validity": "parser", "stage_success": "success"}
+_DRAWN = ("parser_validity", "stage_success", "reliability_layer_divergence")
 
 
 def evidence_sections(document: Mapping[str, Any]) -> list[Section]:
@@ -127,7 +127,8 @@ def _changes(document: Mapping[str, Any]) -> list[Section]:
     found = document["paired"]
     if not found:
         return []
-    measures = list(dict.fromkeys(change["measure"] for change in found))
+    there = {change["measure"] for change in found}
+    measures = [name for name in _DRAWN if name in there]
     drawn = [
         Dot(
             label=f"{change['condition']}, {change['stage']}",
@@ -139,18 +140,18 @@ def _changes(document: Mapping[str, Any]) -> list[Section]:
             missing="no matched case",
         )
         for change in found
-        if change["measure"] in _MEASURE_NAMES
+        if change["measure"] in measures
     ]
     return [
         Section(
             title=f"What each condition changed, against {document['baseline']}",
             says="The same case under both conditions, and the mean of the differences; intervals "
-            "by cases drawn again. Where "
-            "parsing stays and success goes, the layers diverge: the format says that all is well.",
+            "by cases drawn again. The divergence is the change of parsing less that of success: "
+            "where parsing stays and success goes, the format says that all is well.",
             svg=dots(
                 drawn,
                 x_label="mean change, with interval",
-                series=[name.replace("_", " ") for name in measures if name in _MEASURE_NAMES],
+                series=[name.replace("_", " ") for name in measures],
                 reference=0.0,
                 x_range=(-1.0, 1.0),
             )

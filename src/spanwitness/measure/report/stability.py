@@ -95,7 +95,7 @@ def provenance_sections(document: Mapping[str, Any]) -> list[Section]:
             [
                 Dot(
                     label=each["provenance"].replace("_", " "), value=each["share"],
-                    low=each["ci_low"], high=each["ci_high"], n=each["n"],
+                    low=each["ci_low"], high=each["ci_high"], n=n,
                 )
                 for each in classes
             ],
@@ -167,17 +167,36 @@ def _prediction(found: Mapping[str, Any] | None) -> list[Section]:
             f"({_ends(found['ci_newcombe'])}).",
             svg=dots(
                 [
-                    Dot(label=label, value=found[key], n=n, series=series)
+                    Dot(
+                        label=label,
+                        value=found[key],
+                        low=found[f"ci_{key}"][0],
+                        high=found[f"ci_{key}"][1],
+                        n=n,
+                        series=series,
+                    )
                     for label, key, series in rows
                 ],
-                x_label="outcome rate; the line is the prediction",
+                x_label="outcome rate, with interval; the line is the prediction",
                 reference=threshold,
             ),
             alt="The outcome rate of flagged records before and after, and the threshold.",
             table=Table(
-                columns=("flagged records", "outcome rate", "with the outcome", "records"),
+                columns=(
+                    "flagged records",
+                    "outcome rate",
+                    "interval",
+                    "with the outcome",
+                    "records",
+                ),
                 rows=tuple(
-                    (label, share(found[key]), number(found[f"n_outcome_{label}"]), number(n))
+                    (
+                        label,
+                        share(found[key]),
+                        interval_text(*found[f"ci_{key}"]),
+                        number(found[f"n_outcome_{label}"]),
+                        number(n),
+                    )
                     for label, key, _ in rows
                 ),
             ),
@@ -278,16 +297,12 @@ def _contrast(document: Mapping[str, Any], what: str) -> list[Section]:
     return [
         Section(
             title="Flagged against clean",
-            says=f"The {what} of flagged items less that of clean ones is "
-            f"{change_text(found['difference'])}; by items drawn again "
-            f"{_ends(found['ci_item_bootstrap'])}, by Newcombe "
-            f"{_ends(found['ci_newcombe'])}. The bootstrap over items is the one to trust: runs of "
-            "one item are not independent.",
+            says=_difference(found, what),
             svg=dots(
                 [
                     Dot(
                         label=name, value=values[name], low=group.get("ci_low"),
-                        high=group.get("ci_high"), n=group.get("n_items"),
+                        high=group.get("ci_high"), n=_items(group),
                         series=int(name == "clean"),
                     )
                     for name, group in groups.items()
@@ -295,8 +310,38 @@ def _contrast(document: Mapping[str, Any], what: str) -> list[Section]:
                 x_label=f"{what}, with interval",
             ),
             alt=f"The {what} of flagged and of clean items.",
+            table=Table(
+                columns=("items", what, "interval", "with it", "out of", "items"),
+                rows=tuple(
+                    (
+                        name,
+                        share(values[name]),
+                        interval_text(group["ci_low"], group["ci_high"]),
+                        number(group.get("n_unstable", group.get("n_outcome"))),
+                        number(group.get("n_pairs", group.get("n"))),
+                        number(_items(group)),
+                    )
+                    for name, group in groups.items()
+                ),
+            ),
         )
     ]  # fmt: skip
+
+
+def _items(group: Mapping[str, Any]) -> int | None:
+    found = group.get("n_items", group.get("n"))
+    return found if isinstance(found, int) else None
+
+
+def _difference(found: Mapping[str, Any], what: str) -> str:
+    if found["difference"] is None:
+        return f"The {what} cannot be compared: one of the two groups has no items."
+    return (
+        f"The {what} of flagged items less that of clean ones is "
+        f"{change_text(found['difference'])}; by items drawn again "
+        f"{_ends(found['ci_item_bootstrap'])}, by Newcombe {_ends(found['ci_newcombe'])}. The "
+        "bootstrap over items is the one to trust: runs of one item are not independent."
+    )
 
 
 def _value(group: Mapping[str, Any]) -> float | None:
