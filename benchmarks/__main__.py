@@ -19,7 +19,15 @@ import structlog
 from benchmarks.table import Row, lines
 from benchmarks.timing import keep, machine
 
-NAMES = ("imports", "tool_calls", "wrapped_client", "check", "export", "learned_bound")
+NAMES = (
+    "imports",
+    "tool_calls",
+    "wrapped_client",
+    "check",
+    "content",
+    "export",
+    "learned_bound",
+)
 """Modules of this package with a function `rows`, in the order of the table."""
 
 

@@ -32,6 +32,7 @@ MAX_HITS: Final = 6
 """Places of one claim in one text that are kept; more make it common."""
 _FEW_CHARS: Final = 65_536
 _MOST_CHARS_READ: Final = 1_000_000
+_MOST_IDLE: Final = 500
 _FEW_NUMBERS: Final = 8_000
 """To make the patterns takes as long as to look at so many numbers."""
 _MANY_CHARS: Final = 262_144
@@ -146,6 +147,7 @@ def _windows(value: float, step: float) -> list[tuple[float, float]]:
 _LEADING = re.compile(r"\d(?:[., '" + GROUPING + r"]?\d){0,15}")
 _RUN = re.compile(r"\d[\d.,'" + GROUPING + r"]*")
 _PIECE = re.compile(r"\d+")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _DIGITS_ONLY: Final = str.maketrans("", "", "., '" + GROUPING)
 
 
@@ -274,7 +276,7 @@ class _Pass:
         }
         if not prefixes:
             return end
-        least_left = len(self._plan.needles) // 2
+        made_for, n_idle = self._plan, 0
         done = at
         for place in leading_pattern(prefixes).finditer(self._folded, at, end):
             start = place.start()
@@ -286,8 +288,10 @@ class _Pass:
                 done = max(self._read(start, asked), start + 1)
                 if self._n_hits > n_hits:
                     self._drop_done()
-                    if len(self._plan.needles) <= least_left:
-                        return done  # a narrower pattern is worth its making
+            elif self._plan is not made_for:
+                n_idle += 1
+                if n_idle > _MOST_IDLE:
+                    return start  # a narrower pattern is worth its making
         return end
 
     def _scan_zeros(self, end: int) -> None:
@@ -295,6 +299,9 @@ class _Pass:
             self._read(place.start(), self._plan.zeros)
 
     def _read(self, at: int, asked: list[_Needle]) -> int:
+        date = _ISO_DATE.match(self._folded, at)
+        if date is not None:
+            return date.end()  # no number, and tables are full of them
         parts = "," in self._folded[max(at - 2, 0) : at + 24] and commas_part(self._text, at)
         numbers = number_at(self._folded, at, commas_part=parts, is_european=self._text.is_european)
         end = at + 1

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 
+from spanwitness.normalize.plain import plain_value
+
 _NOT = r"(?:not|n['\u2019]t|never|no longer)"
 _CANNOT = rf"(?:could|can|was|were|am|are|is|did|do|does|have|has)\s*{_NOT}|cannot|can\u2019t"
 _ABSTAINS = re.compile(
@@ -214,7 +216,10 @@ def as_text(value: object) -> str:
     """Return a value in the words of a message: a text as it is, else its JSON without escapes."""
     if isinstance(value, str):
         return value
-    return _encode(value)
+    try:
+        return _encode(value)
+    except (RecursionError, ValueError):  # too deep, or it holds itself
+        return _encode(plain_value(value).value)
 
 
 def json_leaves(answer: str) -> list[object] | None:
