@@ -58,6 +58,14 @@ _DAY = re.compile(
     r"|september|october|november|december))(?!\w|[.,:]\d)",
     re.IGNORECASE,
 )
+_PHONE = re.compile(
+    r"(?<![\w.,-])(?:\+\d{1,3}(?![\d.,])|\(0?\d{2,5}\)|0\d{2,5}(?=[ /-]))[ ()/-]{1,2}"
+    r"\d(?:[ \d/-]|\([\d]+\)){5,16}\d(?!\w)"
+)
+_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: [\dA-Z]{4}){3,7}(?: [\dA-Z]{1,4})?(?!\w)")
+_CUT_OFF = re.compile(r"(?:\u2026|\.{2,3})\Z")
+_CUT_SHORT = re.compile(r"\u2026|\.\.\.")
+"""What stands for the rest of an identifier that is told in part: `...7447`, `a1b2c3d4...`."""
 _CLOCK = re.compile(
     r"(?<![\d.,])\d{1,2}(?:[.:h]\d{2}\s?(?:Uhr|h)\b|\s?h\s?\d{2}(?!\w)"
     r"|\s?[\u6642\u65f6\u70b9\u9ede\uc2dc]\s?\d{1,2}\s?[\u5206\ubd84])"
@@ -189,6 +197,7 @@ class _Reader:
     def _whole_words(self) -> None:
         rest = self._rest
         patterns = [_EMAIL] if "@" in rest else []
+        patterns += [_PHONE, _IBAN]
         if rest.count("-") >= 2:
             patterns += [UUID, _ISO_TIME]
         for pattern in patterns:
@@ -221,7 +230,13 @@ class _Reader:
             return
         for code in _IDENTIFIER.finditer(self._rest):
             if is_identifier(code[0]):
-                self._add(*code.span(), "identifier")
+                self._add_part(*code.span())
+
+    def _add_part(self, start: int, end: int) -> None:
+        """Add an identifier, with the marks that it is told in part."""
+        before = _CUT_OFF.search(self._rest, max(start - 3, 0), start)
+        after = _CUT_SHORT.match(self._rest, end)
+        self._add(before.start() if before else start, after.end() if after else end, "identifier")
 
     def _numbers(self) -> None:
         rest, done = self._rest, 0
@@ -242,7 +257,7 @@ class _Reader:
             start -= 1
         plain = best.digits.lstrip("-")
         if self._is_named(best, start):
-            self._add(start, best.end, "identifier")
+            self._add_part(start, best.end)
             return
         value: int | float = float(best.digits) if "." in plain else int(best.digits)
         unit = best.unit or self._unit
@@ -268,7 +283,7 @@ class _Reader:
             return False
         if self._rest[start : number.end] != digits:
             return False
-        if len(digits) >= 9:
+        if len(digits) >= 9 or self._rest[start - 1 : start] == "\u2026":
             return True
         return _NAMED_NUMBER.search(self._rest, max(start - 24, 0), start) is not None
 

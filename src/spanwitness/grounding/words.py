@@ -42,8 +42,13 @@ class WordSearch:
 
     def __init__(self, claim: FoundClaim) -> None:
         self._needle = fold_word(claim.text).strip().lstrip("#").rstrip(".,;:")
+        self._in_part = _part_pattern(claim) if claim.kind == "identifier" else None
+        if self._in_part is not None:
+            self._needle = self._needle.strip(".\u2026")
         self._lower = self._needle.lower()
-        self._runs = frozenset(_RUNS.findall(self._lower)) if self._lower.isascii() else frozenset()
+        self._runs: frozenset[str] = frozenset()
+        if self._lower.isascii() and self._in_part is None:
+            self._runs = frozenset(_RUNS.findall(self._lower))
         self._reference: list[tuple[str, re.Pattern[str]]] = []
         self._digits: re.Pattern[str] | None = None
         self._words: list[str] = []
@@ -83,6 +88,10 @@ class WordSearch:
                 ]
                 if found:
                     return found
+        if self._in_part is not None:
+            found = [Hit(text, at, at + len(lower), "folded") for at in places(text.lower, lower)]
+            inside = islice(self._in_part.finditer(text.lower), MAX_HITS)
+            return found or [Hit(text, *m.span(), "folded") for m in inside]
         if lower.isascii() and not lower.islower():
             return []  # it has no letters, and so no other case
         found = [Hit(text, at, at + len(lower), "folded") for at in places(text.lower, lower)]
@@ -110,6 +119,42 @@ class WordSearch:
             if all(re.search(rf"(?<![^\W_]){re.escape(w)}(?![^\W_])", window) for w in words):
                 return [Hit(text, at, at + len(rarest), "folded")]
         return []
+
+
+def _part_pattern(claim: FoundClaim) -> re.Pattern[str] | None:
+    """Return what else an identifier may stand as: cut short, or with other separators."""
+    text = fold_word(claim.text).strip().lower()
+    core = text.strip(".\u2026#")
+    if len(core) < _LEAST_PART:
+        return None
+    if text.startswith(("\u2026", "..")):
+        return re.compile(rf"{re.escape(core)}(?![^\W_])")
+    if text.endswith(("\u2026", "...")):
+        return re.compile(rf"{re.escape(core)}(?<![^\W_]{re.escape(core)})")
+    if _HASH.fullmatch(core) and not core.isdigit() and not core.isalpha():
+        return re.compile(rf"{core}(?<!\w{core})[0-9a-f]+")
+    signs = "".join(c for c in core if c.isalnum())
+    if len(signs) >= _LEAST_SIGNS and (signs.isdigit() or _GROUPS.fullmatch(core)):
+        return _spaced_pattern(core, signs)
+    return None
+
+
+_LEAST_PART: Final = 4
+_LEAST_SIGNS: Final = 7
+_HASH = re.compile(r"[0-9a-f]{7,39}")
+_GROUPS = re.compile(r"[a-z]{2}\d{2}(?: [\da-z]{1,4}){3,8}")
+
+
+def _spaced_pattern(core: str, signs: str) -> re.Pattern[str]:
+    """A number of a telephone, a book, an account, however it is grouped.
+
+    With `+49` or without it, the zero of the area before it or not.
+    """
+    wanted = [signs.lstrip("0")]
+    if core.startswith("+"):
+        wanted += [signs[n:] for n in (1, 2, 3) if len(signs) - n >= _LEAST_SIGNS]
+    gap = r"[ ()/.-]{0,2}"
+    return re.compile("|".join(gap.join(each.lstrip("0")) + r"(?!\d)" for each in wanted if each))
 
 
 def _reference_patterns(kind: str, number: str) -> list[tuple[str, re.Pattern[str]]]:

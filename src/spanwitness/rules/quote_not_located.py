@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spanwitness.model import TextPart
 from spanwitness.normalize.given import folded
 from spanwitness.rules.answers import is_answer_left
+from spanwitness.rules.attributing import ATTRIBUTES
 from spanwitness.rules.attribution import attribute, circumstances
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.subjects import CHATS
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
     from spanwitness.rules.facts import Facts
     from spanwitness.rules.rule import Outcome
 
-_ATTRIBUTES = re.compile(
-    r"\b(?:states?|stated|reads?|writes?|wrote|quot\w+|cit(?:e[sd]?|ing|ation)|according to|"
-    r"reports|specif(?:y|ies|ied)|mentions?|document|datasheet|article|passage|excerpt|abstract|"
-    r"(?:it|text|page|manual|section|file|policy|log|source|report|paper) (?:says|said|notes)|"
-    r"(?:p\.|pages?|section|sec\.|table|line|source:?) ?\(?\d)",
-    re.IGNORECASE,
-)
 _SUGGESTS = re.compile(
     r"\b(?:reply|respond|answer with|confirm\w*|type|enter|say|ask|tell (?:me|us|them)|let me know|"
     r"for example|e\.g\.|such as|like|draft|subject|call(?:ed)?|titled?|named|labell?ed|click|"
@@ -86,7 +80,7 @@ def _is_citing(facts: Facts, claim: AssessedClaim) -> bool:
     before, after = answer[max(at - _NEAR, 0) : at], answer[at + len(text) :][: _NEAR // 2]
     if _SUGGESTS.search(before):
         return False
-    return _ATTRIBUTES.search(before) is not None or _ATTRIBUTES.search(after) is not None
+    return ATTRIBUTES.search(before) is not None or ATTRIBUTES.search(after) is not None
 
 
 def _is_own(facts: Facts, claim: AssessedClaim) -> bool:

@@ -21,6 +21,7 @@ from spanwitness.model import (
     ToolResultPart,
 )
 from spanwitness.normalize.values import find_values, unseen
+from spanwitness.rules.attributing import attributes
 from spanwitness.rules.replies import reply_texts
 from spanwitness.rules.wording import as_text, json_leaves
 
@@ -178,8 +179,8 @@ def _unseen_sources(texts: list[str], inputs: list[str]) -> tuple[str, ...]:
     for text in texts:
         for value in find_values(text):
             kind, _, content = value.partition(":")
-            if kind == "quote" and len(content.split()) < _FEWEST_WORDS:
-                continue  # a title, an option, a word that is spoken of
+            if kind == "quote" and (len(content.split()) < _FEWEST_WORDS or not attributes(text)):
+                continue  # a title, an option, a word that is spoken of, what somebody says
             if value.startswith(_CITES):
                 asked = f'"{content}"' if kind == "quote" else f"{kind} {content}"
                 if unseen(asked, inputs).n_values_unseen:
