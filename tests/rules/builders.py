@@ -203,14 +203,17 @@ def contract(*expect: Mapping[str, Any], **fields: Any) -> Contract:
     )
 
 
-def run(*items: Item, prompt: str = "Please help.", **fields: Any) -> Run:
+def run(
+    *items: Item, prompt: str = "Please help.", opening: Iterable[Message] = (), **fields: Any
+) -> Run:
     """A run of the given things in their order, complete and with content on.
 
-    The final text is the last visible text of a reply, unless given.
+    The final text is the last visible text of a reply, unless given; `opening` stands before the
+    prompt in every request.
     """
     placed = [_placed(item, n) for n, item in enumerate(items, start=2)]
     if fields.get("content", "on") == "on":
-        placed = _with_history(placed, prompt)
+        placed = _with_history(placed, [*opening, user(prompt)])
     chats = tuple(i for i in placed if isinstance(i, ChatCall))
     values: dict[str, Any] = {
         "run_id": "run-1",
@@ -286,8 +289,8 @@ def _placed(item: Any, n: int) -> Any:
     return msgspec.structs.replace(item, **changes)
 
 
-def _with_history(items: list[Any], prompt: str) -> list[Any]:
-    history: list[Message] = [user(prompt)]
+def _with_history(items: list[Any], opening: list[Message]) -> list[Any]:
+    history = list(opening)
     carried: list[Delivery] = []
     placed: list[Any] = []
     for item in items:
