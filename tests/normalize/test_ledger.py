@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +21,7 @@ from tests.normalize.builders import (
     span,
 )
 
+from spanwitness.model import ChatCall, Delivery, Run, ToolCall, ToolRequest
 from spanwitness.normalize import build_runs
 from spanwitness.normalize.executions import executions
 from spanwitness.normalize.ledger import build_ledger
@@ -344,3 +346,29 @@ def test_the_last_result_of_a_child_run_could_not_be_delivered_by_its_parent() -
         {r.call_id: (r.executed, r.delivered) for r in build_ledger(x)} for x in (parent, inner)
     ]
     assert rows[0]["k2"] == rows[1]["k2"] == ("span", "not_applicable")
+
+
+@pytest.mark.parametrize("children", [(), ("another",)])
+def test_a_loop_of_a_thousand_calls_is_told_in_no_time(children):
+    chats: list[ChatCall] = []
+    tools: list[ToolCall] = []
+    delivered: tuple[Delivery, ...] = ()
+    for n in range(1000):
+        asked = (ToolRequest(name="look", call_id=f"c{n}"),)
+        chats.append(
+            ChatCall(span_id=f"m{n}", seq=2 * n, requested=asked, offered=(), delivered=delivered)
+        )
+        tools.append(ToolCall(span_id=f"t{n}", seq=2 * n + 1, name="look", call_id=f"c{n}"))
+        state = "altered" if n == 500 else "whole"
+        delivered = (*delivered, Delivery(call_id=f"c{n}", state=state))
+    run = Run(
+        run_id="r", trace_id="1" * 32, root_span_id="0", name="x", chats=tuple(chats),
+        tools=tuple(tools), is_complete=True, child_run_ids=children,
+    )  # fmt: skip
+    found = executions(run)
+    start = time.process_time()
+    rows = build_ledger(run, found)
+    # It took 29 s to look through every later request for every call.
+    assert time.process_time() - start < 2
+    words = [row.delivered for row in rows]
+    assert words == ["whole"] * 500 + ["altered"] + ["whole"] * 498 + ["not_applicable"]

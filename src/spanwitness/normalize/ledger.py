@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spanwitness.model import Execution, LedgerRow, ToolRequest
 from spanwitness.normalize.executions import executions
+from spanwitness.normalize.later import LaterCalls
 from spanwitness.normalize.order import positions
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spanwitness.model import ChatCall, Delivery, Run
+    from spanwitness.model import ChatCall, Run
     from spanwitness.model.calls import Side
     from spanwitness.model.ledger import YesNoUnknown
 
@@ -55,6 +56,7 @@ class _Ledger:
         self._run = run
         self._failed = failed
         self._places = positions(run)
+        self._later = LaterCalls(run, self._places)
         self._executions = found
         self._by_id = {e.call_id: e for e in found if e.call_id is not None}
         self._sides = _sides(run)
@@ -205,9 +207,9 @@ class _Ledger:
             return "no"
         if not self._run.is_complete or request.call_id is None:
             return "unknown"
-        later = self._following(chat)
-        if later:
-            return "no" if all(c.delivered is not None for c in later) else "unknown"
+        later = self._later.after(chat)
+        if not later.is_empty:
+            return "no" if later.shows_all else "unknown"
         # Nothing came after it: only of a tool whose executions show as spans can one say "no".
         return "no" if request.name in self._span_tools else "unknown"
 
@@ -218,14 +220,13 @@ class _Ledger:
             return "not_applicable"
         if executed == "unknown" or call_id is None:
             return "unknown"
-        later = self._run.chats if asking is None else self._later(asking)
-        found = [d for chat in later for d in chat.delivered or () if d.call_id == call_id]
-        if found:
-            return _worst(found)
-        later = later if asking is None else self._following(asking)
-        if not later and self._run.is_complete:
+        states = self._later.states(call_id, asking)
+        if states:
+            return _worst(states)
+        later = self._later.all() if asking is None else self._later.after(asking)
+        if later.is_empty and self._run.is_complete:
             return "not_applicable"  # the run ended with this call: no request could carry it
-        if any(chat.delivered is None or chat.has_server_state for chat in later):
+        if later.hides_some:
             return "unknown"
         return "no" if self._run.is_complete else "unknown"
 
@@ -241,30 +242,8 @@ class _Ledger:
             return "error" if execution.call_id in self._failed else "unknown"
         return execution.outcome
 
-    def _following(self, chat: ChatCall) -> list[ChatCall]:
-        """Return the later model calls that could carry a result of this one.
 
-        With child runs in the run these are the calls of the same loop: another agent's history
-        does not hold what this one asked for.
-        """
-        later = self._later(chat)
-        if not self._run.child_run_ids or not later:
-            return later
-        carried = {d.call_id for d in chat.delivered or ()}
-        return [
-            c
-            for c in later
-            if (c.parent_span_id, c.step_span_id) == (chat.parent_span_id, chat.step_span_id)
-            or any(d.call_id in carried for d in c.delivered or ())
-        ]
-
-    def _later(self, chat: ChatCall) -> list[ChatCall]:
-        place = self._places[chat.span_id]
-        return [c for c in self._run.chats if self._places[c.span_id] > place]
-
-
-def _worst(found: list[Delivery]) -> Delivered:
-    states = {delivery.state for delivery in found}
+def _worst(states: Collection[str]) -> Delivered:
     if "altered" in states:
         return "altered"
     return "whole" if "whole" in states else "unknown"
