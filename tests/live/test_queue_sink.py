@@ -97,6 +97,27 @@ def test_a_database_that_does_not_answer_delays_runs_and_blocks_nobody(tmp_path,
     assert (sink.n_filed, sink.n_waiting) == (3, 0)
 
 
+def test_a_witness_that_is_shut_down_closes_its_queue(tmp_path):
+    path = tmp_path / "queue.db"
+    witness = sw.configure("shop", queue=f"sqlite:///{path}")
+    a_failing_run()
+    witness.shutdown()
+    # The last connection of a file takes the file beside it away.
+    assert not path.with_name("queue.db-wal").exists()
+    queue = Queue.open(f"sqlite:///{path}")
+    assert queue.counts().total > 0
+    queue.close()
+
+
+def test_a_closed_sink_opens_its_queue_again_when_a_run_comes(tmp_path):
+    sink = QueueSink(f"sqlite:///{tmp_path}/queue.db")
+    sink.take(judged(1))
+    sink.close()
+    sink.take(judged(2))
+    assert (sink.n_filed, sink.n_waiting) == (2, 0)
+    sink.close()
+
+
 @pytest.mark.contains_faults
 def test_what_finds_no_room_is_counted(tmp_path, lenient):
     (tmp_path / "later").write_text("in the way")

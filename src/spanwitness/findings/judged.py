@@ -75,7 +75,8 @@ class Sink(Protocol):
 
     It is called once for each judged run, and again with `is_update` set when spans that came late
     added findings. Calls come one at a time. What it raises is contained and counted; what it does
-    itself (model calls) is not judged.
+    itself (model calls) is not judged. A sink with a method `close()` has it called, in the same
+    thread, when its witness is shut down.
     """
 
     def take(self, judged: Judged) -> None:

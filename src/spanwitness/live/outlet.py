@@ -28,7 +28,8 @@ class Processors(Protocol):
 
 class _Job(NamedTuple):
     sink: Sink
-    judged: Judged
+    judged: Judged | None
+    """`None` = there will be no more: the sink is closed, if it can be."""
 
 
 class Outlet:
@@ -43,6 +44,7 @@ class Outlet:
         self._sinks = [_checked(sink) for sink in sinks]
         self.inline = list(inline)
         self._worker: Worker[_Job] = Worker(_take, name="spanwitness-sinks", max_jobs=1000)
+        self._has_handed_on = False
         self._processors: Processors | None = None
         self._resource: Resource | None = None
 
@@ -82,6 +84,7 @@ class Outlet:
             with guard("live.sink"), judging():
                 sink.take(judged)
         for sink in self._sinks:
+            self._has_handed_on = True
             self._worker.add(_Job(sink, judged))
 
     def flush(self, timeout_s: float) -> bool:
@@ -89,7 +92,10 @@ class Outlet:
         return self._worker.flush(timeout_s)
 
     def close(self, timeout_s: float) -> bool:
-        """Flush, and start no thread again."""
+        """Flush, close the sinks that have a method `close`, and start no thread again."""
+        if self._has_handed_on:
+            for sink in self._sinks:
+                self._worker.add(_Job(sink, None))
         return self._worker.close(timeout_s)
 
     def after_fork(self) -> None:
@@ -117,7 +123,12 @@ def _global_processors() -> Processors | None:
 
 def _take(job: _Job) -> None:
     with judging():
-        job.sink.take(job.judged)
+        if job.judged is not None:
+            job.sink.take(job.judged)
+            return
+        close = getattr(job.sink, "close", None)
+        if callable(close):
+            close()
 
 
 def _checked(sink: Sink) -> Sink:

@@ -81,6 +81,14 @@ class QueueSink:
                 record("review.sink", error)
             return not self._waiting
 
+    def close(self) -> None:
+        """File what waits, and close the connections; a run that comes later opens them again."""
+        self.flush()
+        with self._lock:
+            queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.close()
+
     def _file(self) -> None:
         if self._queue is None:
             from spanwitness.review.store.queue import Queue

@@ -19,7 +19,7 @@ from spanwitness.serve.api import Api
 from spanwitness.serve.app import create_app, guarded
 from spanwitness.serve.metrics import make_registry, metrics_endpoint
 from spanwitness.serve.openapi import openapi_document
-from spanwitness.serve.queue_sink import QueueSink
+from spanwitness.serve.queue_sink import QueueRunSink
 from spanwitness.serve.service import ServeSettings, Service
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _assembled(plan: Plan, queue: Queue, tokens: Tokens) -> Server:
     service = Service(
         plan.serve,
         contracts=plan.contracts,
-        sinks=[QueueSink(queue, plan.policy)],
+        sinks=[QueueRunSink(queue, plan.policy)],
         may_send=None if plan.web.mode == "local" else access.may_send,
     )
     registry = make_registry(service, queue=queue, deliverer=deliverer)

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from spanwitness.review.store.queue import Queue
     from spanwitness.serve.judge import JudgedRun
 
-__all__ = ["QueueSink"]
+__all__ = ["QueueRunSink"]
 
 
-class QueueSink:
+class QueueRunSink:
     """Files every judged run, flagged or not: rates need both. The queue knows what it has.
 
     Args:
