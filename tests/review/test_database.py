@@ -40,6 +40,13 @@ def test_a_password_stands_in_no_error_and_no_address():
     assert "127.0.0.1" in str(caught.value)
 
 
+def test_a_password_in_the_query_of_an_address_stands_nowhere_either():
+    with pytest.raises(ReviewError) as caught:
+        Queue.open("postgresql://127.0.0.1:1/queue?user=me&password=hunter2&sslpassword=hunter3")
+    assert "hunter" not in str(caught.value)
+    assert "user=me" in str(caught.value)
+
+
 def test_the_file_is_for_its_owner_alone(tmp_path: Path):
     path = tmp_path / "new" / "folder" / "queue.db"
     Queue.open(f"sqlite:///{path}").close()

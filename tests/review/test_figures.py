@@ -191,6 +191,14 @@ def test_a_share_is_between_nothing_and_all(queue: Queue, share: float):
         queue.set_sampling(Sampling(unflagged=share))
 
 
+def test_who_sets_the_shares_stands_in_the_history(queue: Queue):
+    queue.set_sampling(Sampling(flagged=0.5), "ann")
+    last = queue.events()[-1]
+    assert (last.actor, last.action) == ("ann", "sampling_set")
+    assert last.data is not None
+    assert last.data["flagged"] == 0.5
+
+
 def test_exports_hold_every_row(queue: Queue):
     judge_many(queue, ["confirmed", "false_positive"])
     queue.add(judged("x", agent="open one"))

@@ -56,6 +56,39 @@ def test_a_lease_that_is_over_gives_the_item_to_the_next(queue: Queue, clock: Cl
     assert actions[2] == ("clock", "expired", "ann")
 
 
+def test_a_lease_that_ends_this_very_moment_is_over(queue: Queue, clock: Clock):
+    (item,) = queue.add(judged(1)).opened
+    queue.claim(item, "ann", lease_s=60)
+    clock.forward(seconds=59.999999)
+    with pytest.raises(ConflictError):
+        queue.claim(item, "bob")
+    clock.forward(seconds=0.000001)
+    with pytest.raises(ConflictError):
+        queue.renew(item, "ann")
+    assert queue.claim(item, "bob").owner == "bob"
+    with pytest.raises(ConflictError, match="bob holds"):
+        queue.verdict(item, verdict="confirmed", by="ann")
+
+
+def test_a_clock_that_goes_back_takes_no_item_from_its_holder(queue: Queue, clock: Clock):
+    (item,) = queue.add(judged(1)).opened
+    queue.claim(item, "ann", lease_s=60)
+    clock.forward(hours=-2)
+    assert queue.claim_next("bob") is None
+    assert queue.verdict(item, verdict="confirmed", by="ann").state == "resolved"
+    assert queue.undo(item, "ann").state == "claimed"
+
+
+def test_a_name_of_any_length_holds_its_own_item(queue: Queue):
+    (item,) = queue.add(judged(1)).opened
+    name = "ann\x00" + "n" * 500
+    queue.claim(item, name)
+    queue.renew(item, name)
+    queue.verdict(item, verdict="confirmed", by=name)
+    assert queue.undo(item, name).state == "claimed"
+    assert len(queue.bulk_verdict(ItemFilter(ids=(item,)), verdict="expected", by=name)) == 1
+
+
 def test_a_renewed_lease_lasts_from_now(queue: Queue, clock: Clock):
     fill(queue, 1)
     item = queue.claim_next("ann", lease_s=60)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from jsonschema import Draft202012Validator
 from tests.serve.servers import serving
 from tests.serve.spans import trace_id
@@ -182,7 +183,7 @@ def test_an_item_is_worked_on_from_claim_to_verdict(api):
     assert api.post("items/1/undo").json()["verdict"] is None
     actions = [each["action"] for each in api.get("items/1").json()["events"]]
     assert actions == [
-        "opened", "claimed", "released", "claimed", "note", "verdict", "undone",
+        "opened", "claimed", "renewed", "released", "claimed", "note", "verdict", "undone",
     ]  # fmt: skip
 
 
@@ -213,6 +214,12 @@ def test_an_item_that_is_not_there_is_not_found(api, method, path):
     reply = api.get(path) if method == "get" else api.post(path, body)
     assert reply.status_code == 404
     assert "7" in reply.json()["error"]
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30])
+def test_a_number_that_no_item_can_have_is_not_found(api, number):
+    assert api.get(f"items/{number}").status_code == 404
+    assert api.post(f"items/{number}/claim").status_code == 404
 
 
 def test_stats_count_verdicts(api):
@@ -374,6 +381,19 @@ def test_a_page_elsewhere_cannot_use_the_browser_of_a_reviewer(api, headers):
         )
         assert reply.status_code in (403, 415, 421), path
     assert api.get("items").json()["rows"] == []
+
+
+def test_a_queue_whose_tokens_cannot_be_read_does_not_answer(serve):
+    api = serve(mode="tokens")
+    ann = api.as_token("ann", "admin")
+    assert ann.get("items").status_code == 200
+    with api.server.queue._database.write() as connection:
+        connection.execute(sa.text("ALTER TABLE settings RENAME TO gone"))
+    answer = ann.get("items")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+    assert "gone" not in answer.text
+    assert "settings" not in answer.text
 
 
 def test_every_answer_fits_the_document(api):

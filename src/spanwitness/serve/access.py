@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 
 from spanwitness.review.web.identity import Identity, Refusal, by_local, by_proxy, by_token
-from spanwitness.review.web.settings import LOOPBACK_NAMES
+from spanwitness.review.web.settings import LOOPBACK_NAMES, is_origin_of
 from spanwitness.review.web.shown_text import one_line
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Access:
         if self._settings.mode == "local" and name not in self._hosts:
             raise Refusal(421, f"nothing is served under the name {name[:100]!r}")
         origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host:
+        if origin is not None and not is_origin_of(origin, host):
             raise Refusal(403, "the request came from another site")
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             raise Refusal(403, "the request came from another site")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
+from spanwitness.errors import ReviewError
 from spanwitness.guard import guard
 from spanwitness.review.web.identity import Refusal
 from spanwitness.serve.receiver import traces_endpoint
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app", "guarded"]
 
+_log = logging.getLogger("spanwitness.serve")
 _STOP_S: Final = 5.0
 """How long a stop waits for a message that is being delivered."""
 
@@ -79,7 +82,9 @@ def create_app(
                         await task
 
     return Starlette(
-        routes=own, lifespan=lifespan, exception_handlers={Refusal: _refusing(refusals)}
+        routes=own,
+        lifespan=lifespan,
+        exception_handlers={Refusal: _refusing(refusals), ReviewError: _no_answer},
     )
 
 
@@ -108,6 +113,13 @@ def _refusing(
         return JSONResponse({"error": refusal.why}, status_code=refusal.status, headers=headers)
 
     return refused
+
+
+async def _no_answer(_: Request, error: Exception) -> Response:
+    """Answer when tokens cannot be read; what the driver said is for the log."""
+    _log.error("spanwitness.serve.database: %s", error)
+    headers = {"retry-after": "5"}
+    return JSONResponse({"error": "the queue does not answer"}, status_code=503, headers=headers)
 
 
 def _health(service: Service) -> Callable[[Request], Awaitable[Response]]:

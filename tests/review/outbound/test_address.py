@@ -18,6 +18,7 @@ from spanwitness.review.outbound.address import AddressRefusedError, check_url, 
         "::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
         "2002:7f00:1::", "2002:a00:1::", "2001:0:0:0:0:0:80ff:fffe",
+        "fec0::1", "64:ff9b:1::808:808", "::127.0.0.1", "fe80::1%1",
     ],
 )  # fmt: skip
 def test_an_address_of_this_machine_or_a_private_network_is_not_public(text):

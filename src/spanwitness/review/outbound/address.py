@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AddressRefusedError", "Pinned", "check_url", "is_public", "pin", "resolve"]
 
-_NAT64: Final = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
+_NAT64: Final = ip_network("64:ff9b::/96")
+_LOCAL: Final = (ip_network("64:ff9b:1::/48"), ip_network("fec0::/10"))
+"""For use within a network, though the standard library calls them global."""
 
 
 class AddressRefusedError(Exception):
@@ -66,13 +68,13 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Say whether an address is one of the open internet, also where it wraps another one."""
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
-        if inner is None and any(address in network for network in _NAT64):
+        if inner is None and address in _NAT64:
             inner = IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is None and address.teredo is not None:
             inner = address.teredo[1]
         if inner is not None:
             return is_public(inner)
-        if address.scope_id is not None:
+        if address.scope_id is not None or any(address in network for network in _LOCAL):
             return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_unspecified

@@ -96,6 +96,7 @@ def draw(
 
 def next_audit(connection: Connection, by: str, *, lease: timedelta, now: datetime) -> Audit | None:
     """Take the next run to judge: one nobody judged, else one that wants a second reviewer."""
+    by = rows.short(by) or ""
     judged_by_me = sa.select(audit_verdicts.c.audit_id).where(audit_verdicts.c.by == by)
     is_free = audits.c.until.is_(None) | (audits.c.until <= now) | (audits.c.owner == by)
     for n_verdicts in (0, 1):
@@ -134,10 +135,11 @@ def judge_audit(
         ReviewError: The word is not known.
         ConflictError: This person has judged it, or somebody else holds it.
     """
+    by = rows.short(by) or ""
     if word not in AUDIT_WORDS:
         raise ReviewError(f"audit verdict {word!r}: it is one of {', '.join(AUDIT_WORDS)}")
     wanted = sa.select(audits).where(audits.c.id == audit_id).with_for_update()
-    row = connection.execute(wanted).one_or_none()
+    row = connection.execute(wanted).one_or_none() if rows.is_id(audit_id) else None
     if row is None:
         raise UnknownItemError(f"the queue holds no audited run {audit_id}")
     if row.until is not None and row.until > now and row.owner != by:

@@ -76,7 +76,10 @@ def renew(
     """
     row = rows.find_item(connection, item_id, is_locked=True)
     _need_own(connection, row, by, now)
-    connection.execute(sa.update(items).where(items.c.id == item_id).values(until=now + lease))
+    until = now + lease
+    connection.execute(sa.update(items).where(items.c.id == item_id).values(until=until))
+    data = {"until": until.isoformat()}
+    rows.log(connection, actor=by, action="renewed", now=now, item_id=item_id, data=data)
     return _current(connection, row)
 
 
@@ -113,7 +116,7 @@ def hold_free(connection: Connection, row: Row[Any], by: str, now: datetime) -> 
     Raises:
         ConflictError: Somebody does.
     """
-    if row.state == "claimed" and row.owner != by and row.until > now:
+    if row.state == "claimed" and row.owner != rows.short(by) and row.until > now:
         raise ConflictError(
             f"{row.owner} holds item {row.id} until {row.until:%Y-%m-%d %H:%M:%S} UTC",
             current=_current(connection, row),
@@ -121,7 +124,7 @@ def hold_free(connection: Connection, row: Row[Any], by: str, now: datetime) -> 
 
 
 def _need_own(connection: Connection, row: Row[Any], by: str, now: datetime) -> None:
-    if row.state != "claimed" or row.owner != by or row.until <= now:
+    if row.state != "claimed" or row.owner != rows.short(by) or row.until <= now:
         raise ConflictError(f"{by} does not hold item {row.id}", current=_current(connection, row))
 
 

@@ -53,8 +53,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _read_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        plain = self.url.set(drivername=self.url.get_backend_name())
-        self.address = plain.render_as_string(hide_password=True)
+        self.address = _shown(self.url)
         self._turns = None
         if self.is_sqlite:
             path = Path(self.url.database or "").absolute()
@@ -178,6 +177,13 @@ def _read_url(text: str) -> URL:
     raise ReviewError(
         f"queue address with scheme {url.drivername!r}: give sqlite:///PATH or postgresql://…"
     )
+
+
+def _shown(url: URL) -> str:
+    """Return an address without its secrets; libpq takes passwords in the query as well."""
+    query = {key: "***" if "password" in key else value for key, value in url.query.items()}
+    plain = url.set(drivername=url.get_backend_name(), query=query)
+    return plain.render_as_string(hide_password=True)
 
 
 def _sqlite(url: URL) -> Engine:

@@ -198,7 +198,9 @@ def _judged_finding(connection: Connection, row: Row[Any], trace_id: str | None)
 
 def bulk_rows(connection: Connection, only: ItemFilter, by: str, now: datetime) -> list[Row[Any]]:
     """Return the unresolved items that a filter lets through and nobody else holds."""
-    is_held = (items.c.state == "claimed") & (items.c.owner != by) & (items.c.until > now)
+    is_held = (
+        (items.c.state == "claimed") & (items.c.owner != rows.short(by)) & (items.c.until > now)
+    )
     wanted = (
         sa.select(items)
         .where(*conditions(connection, only, now), items.c.state != "resolved", sa.not_(is_held))
@@ -290,7 +292,7 @@ def undo(
     ).one_or_none()
     if last is None or last.action not in _UNDOABLE or not isinstance(last.data, dict):
         raise ReviewError(f"item {row.id}: its latest change cannot be undone")
-    if last.actor != by or last.version != row.version:
+    if last.actor != rows.short(by) or last.version != row.version:
         current = rows.to_items(connection, [row])[0]
         raise ConflictError(f"item {row.id} was changed by {last.actor}", current=current)
     if within is not None and now - last.at > within:

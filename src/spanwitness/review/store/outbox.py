@@ -153,7 +153,7 @@ class Outbox:
 
     def _update(self, delivery_id: int, values: dict[str, object]) -> Delivery:
         with self._database.write() as connection:
-            own = deliveries.c.id == delivery_id
+            own = deliveries.c.id == (delivery_id if rows.is_id(delivery_id) else 0)
             if connection.execute(sa.update(deliveries).where(own).values(**values)).rowcount != 1:
                 raise UnknownItemError(f"the outbox holds no delivery {delivery_id}")
             return _read(connection, own, limit=1)[0]

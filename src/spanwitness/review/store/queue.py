@@ -318,14 +318,20 @@ class Queue(QueueReader):
 
     # --- audit mode
 
-    def set_sampling(self, sampling: Sampling) -> None:
+    def set_sampling(self, sampling: Sampling, by: str = "someone") -> None:
         """Set the shares for runs that come from now on, for every writer of this queue.
+
+        Args:
+            sampling: The shares.
+            by: Who sets them, for the history.
 
         Raises:
             ReviewError: A share is not in 0..1.
         """
         with self._database.write() as connection:
             audit.write_sampling(connection, sampling)
+            shares = {name: getattr(sampling, name) for name in type(sampling).__struct_fields__}
+            rows.log(connection, actor=by, action="sampling_set", now=self._now(), data=shares)
 
     def audit_next(self, by: str, *, lease_s: float = _LEASE_S) -> Audit | None:
         """Take the next drawn run; it says nothing of what rules found. `None` = there is none."""

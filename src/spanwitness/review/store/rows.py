@@ -28,6 +28,7 @@ __all__ = [
     "due",
     "find_item",
     "insert_new",
+    "is_id",
     "log",
     "rank_of",
     "send",
@@ -93,6 +94,11 @@ def _insertion(dialect: str, table: sa.Table) -> sa.Executable:
     return cast("sa.Executable", insert.on_conflict_do_nothing().returning(table.c.id))
 
 
+def is_id(number: int) -> bool:
+    """Say whether a number can be the id of a row: a database refuses one of more than 64 bits."""
+    return 0 < number < 1 << 63
+
+
 def find_item(connection: Connection, item_id: int, *, is_locked: bool = False) -> Row[Any]:
     """Return the row of an item; `is_locked` keeps other writers from it until the end.
 
@@ -102,7 +108,7 @@ def find_item(connection: Connection, item_id: int, *, is_locked: bool = False) 
     wanted = sa.select(items).where(items.c.id == item_id)
     if is_locked:
         wanted = wanted.with_for_update()
-    row = connection.execute(wanted).one_or_none()
+    row = connection.execute(wanted).one_or_none() if is_id(item_id) else None
     if row is None:
         raise UnknownItemError(f"the queue holds no item {item_id}")
     return row

@@ -68,6 +68,7 @@ def create_app(
         sessions=sessions,
         tokens=tokens or _NoTokens(),
         refuse=site.refuse,
+        on_error=site.on_error,
     )
     own_tokens = tokens if settings.mode == "tokens" else None
     return Starlette(

@@ -6,12 +6,12 @@ It also puts on every answer the headers that keep the text of a trace from doin
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse
 
+from spanwitness.errors import ReviewError
 from spanwitness.review.web.identity import (
     Identity,
     Refusal,
@@ -20,7 +20,8 @@ from spanwitness.review.web.identity import (
     by_token,
     by_token_id,
 )
-from spanwitness.review.web.settings import LOOPBACK_NAMES
+from spanwitness.review.web.settings import LOOPBACK_NAMES, is_origin_of
+from spanwitness.review.web.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,6 +64,7 @@ class Gate:
         sessions: Reads and writes sessions.
         tokens: Where API tokens are looked up.
         refuse: Makes the answer to a refused request, and writes it to the audit trail.
+        on_error: Makes the answer when the tokens cannot be read.
     """
 
     def __init__(
@@ -73,12 +75,14 @@ class Gate:
         sessions: Sessions,
         tokens: TokenStore,
         refuse: Callable[[Request, Refusal], Awaitable[Response]],
+        on_error: Callable[[Request, Exception], Awaitable[Response]],
     ) -> None:
         self._app = app
         self._settings = settings
         self._sessions = sessions
         self._tokens = tokens
         self._refuse = refuse
+        self._on_error = on_error
         self._hosts = LOOPBACK_NAMES | {name.lower() for name in settings.allowed_hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,6 +104,10 @@ class Gate:
             await self._let_in(request, session)
         except Refusal as refusal:
             answer = self._to_login(request, refusal) or await self._refuse(request, refusal)
+            await answer(scope, receive, send_secured)
+            return
+        except ReviewError as error:
+            answer = await self._on_error(request, error)
             await answer(scope, receive, send_secured)
             return
         await self._app(scope, _Bounded(receive), send_secured)
@@ -165,7 +173,7 @@ def _check_origin(request: Request) -> None:
     """Refuse a form that a page elsewhere sent."""
     origin = request.headers.get("origin")
     if origin is not None:
-        if urlsplit(origin).netloc.lower() != request.headers["host"].lower():
+        if not is_origin_of(origin, request.headers["host"]):
             raise Refusal(403, "the form came from another site")
         return
     site = request.headers.get("sec-fetch-site")
@@ -174,8 +182,8 @@ def _check_origin(request: Request) -> None:
 
 
 def _check_length(request: Request) -> None:
-    length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > _MAX_BODY_BYTES:
+    length = number(request.headers.get("content-length", "0"))
+    if length is None or length > _MAX_BODY_BYTES:
         raise Refusal(413, f"a form may hold {_MAX_BODY_BYTES} bytes")
 
 

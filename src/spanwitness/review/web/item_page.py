@@ -18,7 +18,7 @@ from spanwitness.review.web.identity import Refusal
 from spanwitness.review.web.queue_page import as_it_stands, chosen_in
 from spanwitness.review.web.shown_text import LIMIT_ALONE_CHARS
 from spanwitness.review.web.trace_view import FindingFacts, links_out, trace_view
-from spanwitness.review.web.words import query
+from spanwitness.review.web.words import number, query
 from spanwitness.rules.engine import evaluate
 
 if TYPE_CHECKING:
@@ -160,12 +160,11 @@ class ItemPage:
     def _view(self, request: Request, this: _Chosen, item: Item):  # type: ignore[no-untyped-def]  # noqa: ANN202
         if this.evaluation is None:
             return None
-        start = request.query_params.get("start", "")
         return trace_view(
             this.evaluation,
             this.facts(item),
             with_content=request.state.identity.may_see_content,
-            first=int(start) if start.isdigit() and len(start) < 9 else None,
+            first=number(request.query_params.get("start"), digits=8),
         )
 
     def _links(self, this: _Chosen) -> dict[str, str]:
@@ -190,11 +189,11 @@ class ItemPage:
         detail = self._site.queue.item(request.path_params["id"])
         item = detail.item
         this = self._choose(request, detail)
-        number = request.query_params.get("n", "1")
+        wanted = request.query_params.get("n", "1")
         run = this.evaluation.run if this.evaluation is not None else None
-        place = int(number) - 1 if number.isdigit() and len(number) < 9 else -1
+        place = (number(wanted, digits=8) or 0) - 1
         if run is None or not 0 <= place < len(run.chats):
-            raise UnknownItemError(f"item {item.id} has no model call {number[:20]!r} that is kept")
+            raise UnknownItemError(f"item {item.id} has no model call {wanted[:20]!r} that is kept")
         base = f"{request.scope.get('root_path', '')}/items/{item.id}"
         of = self._names(this)
         return self._site.page(

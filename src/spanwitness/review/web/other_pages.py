@@ -126,13 +126,12 @@ class AuditPage:
         evaluation = judged_run(snapshot) if snapshot is not None else None
         if evaluation is None:
             return None
-        start = request.query_params.get("start", "")
         return trace_view(
             evaluation,
             FindingFacts(rule=""),
             with_content=request.state.identity.may_see_content,
             with_receipts=False,
-            first=int(start) if start.isdigit() and len(start) < 9 else None,
+            first=words.number(request.query_params.get("start"), digits=8),
         )
 
     def _just_judged(self, request: Request) -> dict[str, object] | None:
@@ -200,5 +199,5 @@ class SignIn:
         await self._site.form(request, "viewer")
         await run_in_threadpool(self._site.queue.record, identity.name, "signed_out")
         answer = self._site.go(request, "/login")
-        self._site.sessions.forget(answer)
+        self._site.sessions.end(request.state.session, answer)
         return answer

@@ -14,6 +14,7 @@ from spanwitness.model.verdict import SEVERITIES, Fault
 from spanwitness.review.store.values import STATES, VERDICTS, ItemFilter
 from spanwitness.review.web.identity import Refusal
 from spanwitness.review.web.shown_text import one_line
+from spanwitness.review.web.words import number
 from spanwitness.rules.builtin import CLAUSE_RULES, RULES
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class QueuePage:
         if form.text("scope") == "all":
             only = see.filter() if see.is_filtered else None
         else:
-            ids = [int(text) for text in form.texts("item") if text.isdigit() and len(text) < 18]
+            ids = [n for n in map(number, form.texts("item")) if n is not None]
             only = ItemFilter(ids=tuple(ids[:_MAX_CHOSEN])) if ids else None
         if only is None:
             raise Refusal(400, "choose items first, or filter the list")

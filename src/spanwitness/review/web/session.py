@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["CSRF_FIELD", "Session", "Sessions"]
 
 CSRF_FIELD: Final = "csrf_token"
+_MAX_ENDED: Final = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +47,7 @@ class Sessions:
         self._cookies = URLSafeTimedSerializer(secret, salt="spanwitness.session")
         self._forms = URLSafeTimedSerializer(secret, salt="spanwitness.form")
         self._age_s = settings.session_s
+        self._ended: OrderedDict[str, None] = OrderedDict()
         self._is_https = settings.is_https
         # The prefix makes browsers refuse the cookie from another host or over plain HTTP.
         self.cookie = "__Host-sw_session" if settings.is_https else "sw_session"
@@ -58,7 +61,8 @@ class Sessions:
             except (BadData, ValueError, TypeError):
                 pass
             else:
-                return Session(nonce=str(nonce), token_id=token_id)
+                if nonce not in self._ended:
+                    return Session(nonce=str(nonce), token_id=token_id)
         return self.new()
 
     def new(self, token_id: str | None = None) -> Session:
@@ -77,8 +81,11 @@ class Sessions:
             secure=self._is_https,
         )
 
-    def forget(self, response: Response) -> None:
-        """Take the session from the browser."""
+    def end(self, session: Session, response: Response) -> None:
+        """End a session: a copy of its cookie is worth nothing to this process any more."""
+        self._ended[session.nonce] = None
+        while len(self._ended) > _MAX_ENDED:
+            self._ended.popitem(last=False)
         response.delete_cookie(
             self.cookie, path="/", httponly=True, samesite="strict", secure=self._is_https
         )

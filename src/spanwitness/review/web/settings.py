@@ -117,3 +117,9 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def is_origin_of(origin: str, host: str) -> bool:
+    """Say whether an `Origin` header is that of a page under this `Host`."""
+    scheme, mark, place = origin.lower().partition("://")
+    return bool(mark) and scheme in ("http", "https") and place == host.lower()

@@ -271,6 +271,10 @@ class Site:
             return self.error(request, 404, str(error))
         if isinstance(error, MissingExtraError):
             return self.error(request, 501, str(error))
+        if error.__cause__ is not None:
+            # What the driver said may name hosts and paths: it is for the log.
+            _log.error("spanwitness.review.database: %s", error)
+            return self.error(request, 503, "The queue does not answer. Try again soon.")
         return self.error(request, 409 if isinstance(error, ConflictError) else 400, str(error))
 
 
@@ -284,6 +288,7 @@ _TITLES: Final[Mapping[int, str]] = {
     421: "Not under this name",
     500: "Something broke",
     501: "Not installed",
+    503: "No answer",
 }
 
 
@@ -308,12 +313,11 @@ def _flash(request: Request) -> Flash | None:
     text = _DONE.get(given.get("done", ""))
     if text is None:
         return None
-    number, version = given.get("of", ""), given.get("v", "")
     return Flash(
         text=text,
         tone="plain" if given.get("done") in ("none", "undone", "released") else "good",
-        item_id=int(number) if number.isdigit() and len(number) < 18 else None,
-        undo_version=int(version) if version.isdigit() and len(version) < 18 else None,
+        item_id=words.number(given.get("of")),
+        undo_version=words.number(given.get("v")),
     )
 
 

@@ -71,6 +71,7 @@ _ACTIONS: Final = {
     "reopened_by_hand": "opened it again",
     "claimed": "took it",
     "released": "gave it back",
+    "renewed": "held it for longer",
     "expired": "opened it: the lease was over",
     "woke": "opened it: its rest was over",
     "snoozed": "let it rest",
@@ -127,3 +128,10 @@ def query(**values: str | None) -> str:
     """Return a query string of the values that are not empty, with its question mark."""
     given = {name: value for name, value in values.items() if value}
     return f"?{urlencode(given)}" if given else "?"
+
+
+def number(text: str | None, *, digits: int = 17) -> int | None:
+    """Read a whole number out of an address or a form; `None` = it is none of so few digits."""
+    if not text or len(text) > digits or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text)
