@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -45,9 +46,12 @@ def _version(show: bool) -> None:  # noqa: FBT001  typer calls it with the flag'
 @app.callback()
 def _root(
     *,
-    version: bool = typer.Option(
-        default=False, help="Print the version and exit.", callback=_version, is_eager=True
-    ),
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_version, is_eager=True
+        ),
+    ] = False,
 ) -> None:
     """Find where the account of an agent run breaks, from its OpenTelemetry spans."""
 
