@@ -174,7 +174,8 @@ def _print_runs(console: Console, survey: _Survey) -> None:
     from rich.text import Text
 
     spoken = ", ".join(f"{name} ({n})" for name, n in survey.dialects.most_common())
-    console.print(Text(f"{survey.n_runs} runs; dialects: {spoken or 'none'}", style="bold"))
+    runs = f"{survey.n_runs} run{'' if survey.n_runs == 1 else 's'}"
+    console.print(Text(f"{runs}; dialects: {spoken or 'none'}", style="bold"))
     for reason, n in survey.incomplete.most_common():
         console.print(Text(f"incomplete: {reason} in {n}", style="yellow"))
     if survey.n_cut:
