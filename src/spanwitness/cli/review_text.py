@@ -48,7 +48,10 @@ def print_items(console: Console, items: Iterable[Item], counts: Counts, *, is_c
     """Print a list of items, the first in turn at the top."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for column in ("id", "severity", "rule", "agent", "count", "state", "due"):
-        table.add_column(column, no_wrap=True, overflow="ellipsis", max_width=40)
+        if column in ("rule", "agent", "state"):  # what is long goes on below, and is not cut
+            table.add_column(column, overflow="fold", max_width=40)
+        else:
+            table.add_column(column, no_wrap=True)
     now = datetime.now(UTC)
     n_items = 0
     for item in items:
@@ -121,7 +124,10 @@ def _headline(item: Item) -> Text:
     line.append(f"  fault: {fault}", style="magenta")
     line.append(f"  {item.state}", style="bold")
     if item.is_regressed:
-        line.append(f", back {item.regressions} times", style="bold red")
+        line.append(
+            f", back {item.regressions} time{'' if item.regressions == 1 else 's'}",
+            style="bold red",
+        )
     return line
 
 
@@ -130,7 +136,7 @@ def _print_facts(console: Console, item: Item) -> None:
         ("agent", item.agent),
         ("service", item.service),
         ("contract", item.contract),
-        ("seen", f"{item.count} times, {_span(item)}"),
+        ("seen", f"{item.count} time{'' if item.count == 1 else 's'}, {_span(item)}"),
         ("held by", _held(item)),
         ("traces", ", ".join(s.trace_id for s in item.samples[:_MAX_TRACES])),
     ]
@@ -174,9 +180,10 @@ def print_stats(
 ) -> None:
     """Print the precision of each rule, and what audit mode says."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("rule", overflow="fold")
     for column in (
-        "rule", "version", "precision", "95 % interval", "n", "confirmed", "false positive",
-        "expected", "cannot tell",
+        "ver.", "precision\n95 % interval", "n", "confirmed", "false\npositive", "expected",
+        "cannot\ntell",
     ):  # fmt: skip
         table.add_column(column, no_wrap=True)
     is_empty = True
@@ -186,8 +193,7 @@ def print_stats(
         table.add_row(
             Text(visible(stats.rule, limit=40)),
             str(stats.version),
-            _share(stats.precision),
-            _interval(stats.ci_low, stats.ci_high),
+            f"{_share(stats.precision)}\n{_interval(stats.ci_low, stats.ci_high)}",
             str(stats.n),
             *map(str, counts),
         )
