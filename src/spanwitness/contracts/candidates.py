@@ -71,7 +71,7 @@ def _required(seen: Sequence[Observed], groups: dict[str, tuple[str, ...]]) -> l
     submit = "submit" if any(one.has_submission for one in seen) else None
     early = frozenset.intersection(*before)
     late = frozenset.intersection(*whole) - early
-    reason = f"all {len(seen)} clean runs it was learned from did."
+    reason = f"it was in all {len(seen)} clean runs that this was learned from."
     found = [
         Candidate(
             _clause("required_tool_missing", tool=tool, before=submit, reason=reason), MIN_SUPPORT
@@ -120,7 +120,7 @@ def _offered(seen: Sequence[Observed], groups: dict[str, tuple[str, ...]]) -> li
     if not always:
         return []
     groups[_OFFERED] = tuple(sorted(always))
-    reason = f"all {len(offers)} clean runs it was learned from were offered them."
+    reason = f"all {len(offers)} clean runs that this was learned from were offered them."
     return [Candidate(_clause("tool_not_offered", group=_OFFERED, reason=reason), MIN_SUPPORT)]
 
 
