@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -88,6 +88,7 @@ def test_what_cannot_be_used_is_refused_with_the_choices():
         degrade(DATASHEET, "truncated", case_id="x", seed=1, strength=1)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text(max_size=40), max_size=8),
     st.sampled_from(ALONE),

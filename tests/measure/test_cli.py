@@ -78,7 +78,7 @@ def test_csv_holds_one_table_of_the_result(tables):
     ("kind", "options", "words"),
     [
         ("paired", ["--group", "depth"], ["hard", "suppress", "20/40", "0.333"]),
-        ("evidence", [], ["no plan given", "713 retained", "provider_error", "parser_failure"]),
+        ("evidence", [], ["no plan given", "713 retained", "provider_error", "parser failure"]),
         ("stability", [], ["0.100", "difference +0.250"]),
         ("provenance", [], ["in_window", "absent", "0 records"]),
     ],
