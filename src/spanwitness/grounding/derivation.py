@@ -11,7 +11,7 @@ precision, that a random number would meet one of them in less than two cases in
 from __future__ import annotations
 
 import re
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from math import floor, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,6 +29,9 @@ __all__ = ["Derivation", "Operand", "Window", "derive"]
 
 _MAX_OPERANDS: Final = 10
 _MAX_ROW: Final = 8
+_MAX_TIMES: Final = 120
+_FEW_TIMES: Final = 12
+"""Ways to tell the first durations of the window: nothing else is meant so often."""
 _MAX_ASKED: Final = 3
 """Numbers of a question that is to scale something."""
 _MAX_CHANCE: Final = 0.015
@@ -74,11 +77,15 @@ def derive(
     for result in _shown_by(answer, held):
         if target.is_met_by(result.value):
             return Derivation(f"{result.shown} = {target.shown}", is_weak=False)
+    times = list(islice(_of_times(claim, answer, window), _MAX_TIMES))
+    for result in times[:_FEW_TIMES]:
+        if target.is_met_by(result.value):
+            return Derivation(f"{result.shown} = {target.shown}", is_weak=target.is_short)
     asked = _operations(answer, claim)
     few = _nearest(claim, place, supported)
     return target.first_of(
         chain(
-            _of_times(claim, answer, window),
+            times,
             _of_numbers(few, [op for op in asked if op]),
             _of_window(window, few, asked),
             _of_numbers(few, _OTHER[target.is_share]),

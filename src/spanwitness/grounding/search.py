@@ -314,7 +314,8 @@ class _Pass:
     def _try(self, needle: _Needle, written: Written, at: int, *, parts: bool) -> None:
         word, is_loose = _met(needle.claim, written)
         if (word is None or is_loose) and not written.unit and _has_unit(needle.claim):
-            for one in self._in_context(written, at, parts=parts):
+            asked = _dimensions(*needle.claim.numbers)
+            for one in self._in_context(written, at, parts=parts, asked=asked):
                 word, is_loose = _met(needle.claim, one)
                 if word is not None:
                     break
@@ -327,7 +328,9 @@ class _Pass:
             self._n_hits += 1
             hits.append(Hit(self._text, written.start, written.end, word, is_loose))
 
-    def _in_context(self, written: Written, at: int, *, parts: bool) -> list[Written]:
+    def _in_context(
+        self, written: Written, at: int, *, parts: bool, asked: set[str]
+    ) -> list[Written]:
         if self._n_contexts >= _MAX_CONTEXTS:
             return [written]
         self._n_contexts += 1
@@ -339,7 +342,8 @@ class _Pass:
             self._folded, at, commas_part=parts, is_european=self._text.is_european,
             unit=unit or letter,
         )  # fmt: skip
-        return found if letter is None else [*found, written]
+        is_told = letter is None or not asked.isdisjoint(_dimensions(*found))
+        return found if is_told else [*found, written]
 
     def _drop_done(self) -> None:
         needles = self._plan.needles
@@ -349,11 +353,19 @@ class _Pass:
 
 
 def _met(claim: FoundClaim, written: Written) -> tuple[MatchWord | None, bool]:
+    said = _dimensions(*claim.numbers)
+    is_same = not said.isdisjoint(_dimensions(written))
     for claimed in claim.numbers:
+        if is_same and not claimed.unit and claimed.amounts[0].dimension is None:
+            continue  # the key says of which unit it is
         word = compare(claimed, written, is_hedged=claim.is_hedged, is_unsigned=claim.is_fall)
         if word is not None:
-            return word, bool(claimed.unit) and not written.unit
+            return word, bool(claimed.unit or said) and not written.unit
     return None, False
+
+
+def _dimensions(*numbers: Written) -> set[str]:
+    return {a.dimension for one in numbers for a in one.amounts if a.dimension is not None}
 
 
 def _has_unit(claim: FoundClaim) -> bool:

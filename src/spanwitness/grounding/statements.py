@@ -67,7 +67,7 @@ _CUT_OFF = re.compile(r"(?:\u2026|\.{2,3})\Z")
 _CUT_SHORT = re.compile(r"\u2026|\.\.\.")
 """What stands for the rest of an identifier that is told in part: `...7447`, `a1b2c3d4...`."""
 _CLOCK = re.compile(
-    r"(?<![\d.,])\d{1,2}(?:[.:h]\d{2}\s?(?:Uhr|h)\b|\s?h\s?\d{2}(?!\w)"
+    r"(?<![\d.,])\d{1,2}(?:[.:h]\d{2}\s?(?:Uhr|h)\b|h\d{2}(?!\w|\s?min)"
     r"|\s?[\u6642\u65f6\u70b9\u9ede\uc2dc]\s?\d{1,2}\s?[\u5206\ubd84])"
 )
 """Times of the day as other languages write them."""

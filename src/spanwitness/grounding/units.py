@@ -105,6 +105,7 @@ _CASED: Final[dict[str, Unit]] = {
     "K": Unit("temperature", 1), "C": Unit("temperature", 1, 273.15),
     "G": Unit("data", 8e9), "Ki": Unit("data", 8 * 1024), "Mi": Unit("data", 8 * 1024**2),
     "Gi": Unit("data", 8 * 1024**3), "Ti": Unit("data", 8 * 1024**4),
+    "dL": Unit("volume", 1e-4), "dl": Unit("volume", 1e-4),
     "Mb": Unit("data", 1e6), "Kb": Unit("data", 1e3), "kb": Unit("data", 1e3),
     "Gb": Unit("data", 1e9), "Tb": Unit("data", 1e12), "b": Unit("data", 1),
     "Mbps": Unit("data/time", 1e6), "Gbps": Unit("data/time", 1e9), "kbps": Unit("data/time", 1e3),

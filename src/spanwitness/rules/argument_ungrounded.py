@@ -86,7 +86,8 @@ def _identifiers(facts: Facts) -> Iterator[tuple[Request, str, str]]:
         makes = not _MAKES.isdisjoint(words)
         for path, text in _leaves(call.arguments):
             key = tool_names.words_of(path)
-            if not key or key[-1] not in _NAMES_ONE or not _MADE.isdisjoint(key):
+            names_one = key[-1:] and (key[-1] in _NAMES_ONE or _EMAIL.match(text))
+            if not names_one or not _MADE.isdisjoint(key):
                 continue
             if makes and set(key[:-1]) <= set(words) and key[-1] in ("id", "code", "number"):
                 continue  # the thing that the call makes

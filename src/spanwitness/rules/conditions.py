@@ -19,7 +19,9 @@ _UNIT: Final = (
 )
 _NUMBER: Final = r"[-+\u2212]?\d+(?:[.,]\d+)?"
 _VALUE: Final = rf"(?P<number>{_NUMBER})\s?(?P<unit>{_UNIT})"
-_AT: Final = re.compile(rf"(?:\bat|@|\bfor|\bwhen|\bwith|\bunder)\s+(?:[A-Za-z_]+\s*=\s*)?{_VALUE}")
+_AT: Final = re.compile(
+    rf"(?:\b[Aa]t|@|\b[Ff]or|\b[Ww]hen|\b[Ww]ith|\b[Uu]nder)\s+(?:[A-Za-z_]+\s*=\s*)?{_VALUE}"
+)
 _SYMBOL: Final = re.compile(
     rf"\b(?P<symbol>V_?(?:DD(?:IO)?|CC|IN|OUT|S|BAT)|T_?(?:A|J|C|AMB)|I_?(?:OUT|LOAD|O)|R_?L|C_?L|"
     rf"f(?:_?(?:clk|osc|sw))?|RH|ODR|temperature|supply|load)\s*(?:=|:|of)\s*{_VALUE}",
@@ -31,8 +33,9 @@ _KIND: Final = re.compile(
     re.IGNORECASE,
 )
 _KIND_WORDS: Final = {
-    "typ": ("typ",), "max": ("max", "up to", "at most", "not exceed", "limit", "highest", "range", "between"),
-    "min": ("min", "at least", "lowest", "from", "range", "between"), "nom": ("nom",), "pea": ("peak",), "rms": ("rms",),
+    "typ": ("typ",), "nom": ("nom",), "pea": ("peak",), "rms": ("rms",),
+    "max": ("max", "up to", "at most", "not exceed", "limit", "highest", "range", "between"),
+    "min": ("min", "at least", "lowest", "from", "range", "between"),
 }  # fmt: skip
 _ALWAYS: Final = frozenset({"typ", "nom"})
 _ATTACHED: Final = re.compile(r"\s?\(?")

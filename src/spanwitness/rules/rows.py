@@ -30,6 +30,7 @@ __all__ = ["Misplaced", "misplaced_values"]
 _CLAUSE: Final = re.compile(
     r"[\n;|]|,(?=\s|\")|(?<=[.!?])\s|\s(?:and|while|whereas|but|versus|vs)\s"
 )
+_TABLE_ROW: Final = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
 _MAX_GROUPS: Final = 50
 _MAX_ROWS: Final = 200
 _MAX_CHARS: Final = 200_000
@@ -76,7 +77,7 @@ def misplaced_values(facts: Facts, answer: str) -> tuple[Misplaced, ...]:
     found: list[Misplaced] = []
     for tool, rows, is_call in islice(_groups(facts, digits), _MAX_GROUPS):
         if clauses is None:
-            clauses = [c for c in _CLAUSE.split(answer) if _DIGITS.search(c)]
+            clauses = [c for c in _CLAUSE.split(_plain_rows(answer)) if _DIGITS.search(c)]
         rest: list[str] | None = None
         for clause in clauses:
             for wrong in _of_clause(clause, rows):
@@ -89,6 +90,11 @@ def misplaced_values(facts: Facts, answer: str) -> tuple[Misplaced, ...]:
                     Misplaced(tool=tool, span_ids=tuple(dict.fromkeys(spans)), is_call=is_call)
                 )
     return tuple(found)
+
+
+def _plain_rows(answer: str) -> str:
+    """Write the rows of Markdown tables as clauses: the name, then what is told of it."""
+    return _TABLE_ROW.sub(lambda row: row[0].replace("|", ":"), answer) if "|" in answer else answer
 
 
 class _Wrong(msgspec.Struct, frozen=True):
@@ -151,7 +157,7 @@ def _alike(value: str, holder: Row, owner: Row) -> bool:
             key in two
             and _is_value(item)
             and not missing({value}, [as_text(item)])
-            and bool(find_values(as_text(two[key])))
+            and (_is_number(two[key]) or bool(find_values(as_text(two[key]))))
             for key, item in one.items()
         )
     if one is not None or two is not None:
@@ -161,6 +167,10 @@ def _alike(value: str, holder: Row, owner: Row) -> bool:
         return bool(find_values(owner.text))
     shapes = [_VALUE.sub("#", text) for text in texts]
     return _words(shapes[0]) == _words(shapes[1])
+
+
+def _is_number(leaf: object) -> bool:
+    return isinstance(leaf, int | float) and not isinstance(leaf, bool)
 
 
 def _is_value(leaf: object) -> bool:
@@ -223,7 +233,11 @@ def _rows_of_value(value: object, source: Execution) -> Iterator[list[Row]]:
             pending.extend(item.values())
         if 1 < len(records) <= _MAX_ROWS:
             labels = _telling(records)
-            rows = [Row(labels[n], as_text(r), source) for n, r in enumerate(records) if labels[n]]
+            rows = [
+                Row(labels[n], as_text(r), source, _fields(r))
+                for n, r in enumerate(records)
+                if labels[n]
+            ]
             if len(rows) > 1:
                 yield rows
 

@@ -35,12 +35,14 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why some could not be decided."""
     span_ids: tuple[str, ...] = ()
+    is_submitted: bool = False
+    """Whether the answer was submitted: then its only value counts too."""
 
     @property
     def is_violated(self) -> bool:
-        """Whether a declared one, or at least half of two or more, stand nowhere."""
-        n = len(self.claims)
-        return bool(self.declared) or (self.n_assessable >= 2 and 2 * n >= self.n_assessable)
+        """Whether a declared one, or at least half of those that are looked at, stand nowhere."""
+        n, least = len(self.claims), 1 if self.is_submitted else 2
+        return bool(self.declared) or (self.n_assessable >= least and 2 * n >= self.n_assessable)
 
     @property
     def told(self) -> str:
@@ -68,6 +70,7 @@ def unsupported_claims(facts: Facts) -> Unsupported:
         n_undecided=len(undecided),
         reason=next((c.receipt.reason for c in undecided if c.receipt.reason), ""),
         span_ids=answer_spans(facts),
+        is_submitted=facts.run.submission is not None and facts.run.submission.has_answer,
     )
 
 

@@ -22,11 +22,12 @@ def value_ungrounded(facts: Facts) -> Outcome:
     """Values of the answer stand in no input part and no result, and do not follow from them.
 
     Claims: A declared claim or a field of the submitted answer, or at least half of two or more
-        assessable values (numbers, dates, identifiers), stand in no part of any request, in no
-        result of a tool, and cannot be calculated from numbers there; what the model itself said
-        before is no support. Values too short or common to prove anything take no part. Where
-        nothing was read, no tool was due and nothing was submitted (general knowledge), it is told
-        at `info`. The fault is found by elimination (`docs/faults.md`).
+        assessable values (numbers, dates, identifiers; of a submitted answer also its only one),
+        stand in no part of any request, in no result of a tool, and cannot be calculated from
+        numbers there; what the model itself said before is no support. Values too short or common
+        to prove anything take no part. Where nothing was read, no tool was due and nothing was
+        submitted (general knowledge), it is told at `info`. The fault is found by elimination
+        (`docs/faults.md`).
     Needs: The answer, the messages of the requests, the results of tools.
     Not assessed when: Content is off or cut, the input holds parts that cannot be read, part of it
         is held by the provider, or the trace has a hole.
