@@ -72,7 +72,11 @@ def check(  # noqa: PLR0913  one option each
         ),
     ] = None,
     all: Annotated[  # noqa: A002
-        bool, typer.Option("--all", help="Also list what holds and what does not apply.")
+        bool,
+        typer.Option(
+            "--all",
+            help="Also list what holds, what does not apply, and receipts of unflagged runs.",
+        ),
     ] = False,
 ) -> None:
     """Judge stored traces: OTLP/JSON files as a collector, an SDK or spanwitness wrote them.

@@ -172,5 +172,7 @@ def _show(console: Console, path: Path, answer: dict[str, object], log: list[str
     console.print("What really happened:")
     for spans in TraceReader([path]):
         for run in build_runs(spans):
-            print_run(console, run, evaluate(run), with_ledger=True, show_all=False)
+            print_run(
+                console, run, evaluate(run), with_ledger=True, show_all=False, with_claims=True
+            )
     console.print(Text(f"trace: {path}\n", style="dim"), soft_wrap=True)

@@ -60,9 +60,24 @@ def visible(text: str, *, limit: int = 400) -> str:
 
 
 def print_run(
-    console: Console, run: Run, evaluation: Evaluation, *, with_ledger: bool, show_all: bool
+    console: Console,
+    run: Run,
+    evaluation: Evaluation,
+    *,
+    with_ledger: bool,
+    show_all: bool,
+    with_claims: bool = False,
 ) -> None:
-    """Print one run: a headline, its ledger, its verdicts."""
+    """Print one run: a headline, its ledger, its verdicts, and what its answer rests on.
+
+    Args:
+        console: Where to.
+        run: The run.
+        evaluation: What rules say of it.
+        with_ledger: Whether the ledger is printed.
+        show_all: Whether the verdicts that are no finding are named.
+        with_claims: Whether the claims are printed of a run that is not flagged too.
+    """
     console.print(_headline(run, evaluation), soft_wrap=True)
     if with_ledger and evaluation.ledger:
         console.print(ledger_table(evaluation.ledger))
@@ -74,7 +89,7 @@ def print_run(
     for verdict in evaluation.verdicts:
         if verdict.verdict == "violated":
             _print_violation(console, run, verdict)
-    if evaluation.is_flagged:
+    if evaluation.is_flagged or with_claims or show_all:
         from spanwitness.cli.claims_text import print_claims
 
         print_claims(console, evaluation.claims)
