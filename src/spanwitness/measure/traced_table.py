@@ -68,7 +68,8 @@ def group_value(
     if found is None:
         raise log.refuse(
             f"nothing says what {group!r} is here: no feature of the item, no fact or tag of step"
-            " and run, no attribute of that name",
+            " and run, no attribute of that name"
+            + ("" if group.startswith("tag:") else f"; for tags {group}=... say 'tag:{group}'"),
             label,
         )
     return found
