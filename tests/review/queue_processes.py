@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 import signal
@@ -116,32 +115,37 @@ def judge_and_kill(url: str, *, n_items: int, n_kills: int, seed: int) -> int:
     """Have three processes judge every item and kill them at random points; return how often.
 
     What a process said it had judged is judged by it and stays so; nothing is judged twice.
+
+    A process that is to be killed takes at most its share, and those that live to the end come when
+    all others are dead: however slow the machine, no process finds its work done by others.
     """
     dice = random.Random(seed)
     fill(url, n_items)
     told: dict[int, str] = {}
     kills: list[str] = []
-    longest = max(1, n_items // (n_kills + 1))
+    share = max(1, n_items // (n_kills + 1))
+    all_dead = threading.Barrier(3)
 
     def work(place: int) -> None:
-        left = n_kills // 3
-        for life in itertools.count():
-            name = f"p{place}.{life}"
-            worker = start("judge", url, name, 2.0)
-            assert worker.stdout is not None
-            # After a claim or after a verdict: a process says both.
-            last = 2 * dice.randint(1, longest) - dice.randint(0, 1) if left > 0 else -1
-            for number, line in enumerate(worker.stdout):
-                fact = json.loads(line)
-                if "judged" in fact:
-                    told[fact["judged"]] = name
-                if number == last:
-                    time.sleep(dice.uniform(0, 0.02))
-                    worker.kill()
-            worker.stdout.close()
-            left -= 1
-            if worker.wait() != -signal.SIGKILL:
-                return
+        for life in range(n_kills // 3):
+            # After a claim or after a verdict: a process says both, and holds its last item.
+            last = dice.randint(0, 2 * share - 2) if life or place else None
+            live(f"p{place}.{life}", share, last)
+        all_dead.wait(300)
+        live(f"p{place}.last", 0, None)
+
+    def live(name: str, n_taken: int, last: int | None) -> None:
+        worker = start("judge", url, name, 2.0, n_taken)
+        assert worker.stdout is not None
+        for number, line in enumerate(worker.stdout):
+            fact = json.loads(line)
+            if "judged" in fact:
+                told[fact["judged"]] = name
+            if number == last or "waits" in fact:
+                time.sleep(dice.uniform(0, 0.02))
+                worker.kill()
+        worker.stdout.close()
+        if worker.wait() == -signal.SIGKILL:
             kills.append(name)
 
     threads = [threading.Thread(target=work, args=(place,)) for place in range(3)]

@@ -2,11 +2,13 @@
 
 `python -m tests.review.queue_worker claim URL NAME` takes items until none is open.
 `python -m tests.review.queue_worker file URL FIRST LAST` files runs, and says which are in.
-`python -m tests.review.queue_worker judge URL NAME LEASE_S` judges items until all are judged.
+`python -m tests.review.queue_worker judge URL NAME LEASE_S` judges items until all are judged;
+with a further number, it takes so many, judges all but the last, and waits to be killed.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -53,12 +55,15 @@ def file(url: str, first: str, last: str) -> None:
         say(filed=numbers.stop)
 
 
-def judge(url: str, name: str, lease_s: str) -> None:
+def judge(url: str, name: str, lease_s: str, n_items: str = "0") -> None:
     queue = Queue.open(url)
-    while True:
+    for number in itertools.count(1):
         item = queue.claim_next(name, lease_s=float(lease_s))
         if item is not None:
             say(claimed=item.id)
+            if number == int(n_items):
+                say(waits=True)
+                time.sleep(600)
             try:
                 queue.verdict(item.id, verdict="confirmed", by=name, version=item.version)
             except ConflictError:
