@@ -138,6 +138,10 @@ def _paired(console: Console, result: PairedResult) -> None:
     audits += [(visible(name, limit=40), audit) for name, audit in result.groups.items()]
     table = grid(visible(result.group_column or "", limit=40), "pairs", "before", "after",
                    "corrected", "corrupted", "break-even", "decision")  # fmt: skip
+    table.padding = (0, 1, 0, 0)
+    table.columns[0].min_width = None
+    for column in table.columns:  # where room is short only names and rates take more lines
+        column.no_wrap = column.header in ("pairs", "before", "after", "break-even", "decision")
     for name, audit in audits:
         counts = audit.counts
         table.add_row(
@@ -149,7 +153,7 @@ def _paired(console: Console, result: PairedResult) -> None:
             rate_text(audit.corruption),
             _break_even(audit),
             Text(audit.decision.word, style=_DECISION_STYLE[audit.decision.word])
-            + Text(f" P={share_text(audit.decision.probability)}", style="dim"),
+            + Text(f"\nP={share_text(audit.decision.probability)}", style="dim"),
         )
     console.print(table)
     is_repeated = result.overall.n_items < result.overall.counts.n_pairs
