@@ -147,7 +147,7 @@ class Plainer:
         if issubclass(kind, set | frozenset | deque):
             items: list[object] = list(islice(value, max(self.left, 0) + 1))  # type: ignore[call-overload]
             if all(type(item) is str for item in items) and not issubclass(kind, deque):
-                items.sort()
+                items.sort(key=str)
             return self._items(iter(items), len(value), depth)  # type: ignore[arg-type]
         speak = _SPEAKING.get(kind)
         if speak is not None:

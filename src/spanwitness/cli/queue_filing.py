@@ -9,6 +9,7 @@ from spanwitness.errors import ReviewError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spanwitness.capture.policy import ContentMode
     from spanwitness.findings.judged import Judged
     from spanwitness.model import Run, SpanRecord
     from spanwitness.rules.engine import Evaluation
@@ -34,7 +35,7 @@ class QueueFiling:
         from spanwitness.review import Queue
         from spanwitness.settings import read
 
-        self._content = read().content or "on"
+        self._content: ContentMode = read().content or "on"
         self._queue = Queue.open(url)
         self._waiting: list[tuple[Judged, Sequence[SpanRecord] | None]] = []
         self._n_spans = 0

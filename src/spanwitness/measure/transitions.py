@@ -123,9 +123,11 @@ def _pairs(rows: Sequence[ItemSequence], first: int, last: int) -> PairedCounts:
 def _rate(found: Rate | None, raw: float | None, jeffreys: float | None) -> dict[str, object]:
     if found is not None:
         return rate_json(found)
-    told = {"raw": raw, "jeffreys": jeffreys, "ci_low": None, "ci_high": None, "n": None,
-            "interval": None}  # fmt: skip
-    return told | ({"reason": "not_at_risk"} if raw is None else {})
+    told: dict[str, object] = {"raw": raw, "jeffreys": jeffreys, "ci_low": None, "ci_high": None,
+                               "n": None, "interval": None}  # fmt: skip
+    if raw is None:
+        told["reason"] = "not_at_risk"
+    return told
 
 
 def _less(value: float | None) -> float | None:

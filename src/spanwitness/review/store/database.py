@@ -14,7 +14,7 @@ from spanwitness.errors import MissingExtraError, ReviewError
 
 try:
     import sqlalchemy as sa
-    from sqlalchemy import event
+    from sqlalchemy import event, exc
     from sqlalchemy.engine import make_url
 except ImportError as error:
     raise MissingExtraError(error.name or "sqlalchemy", extra="review") from None
@@ -164,7 +164,7 @@ def check_address(url: str) -> None:
 def _read_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except sa.exc.ArgumentError:
+    except exc.ArgumentError:
         raise ReviewError(
             "queue address cannot be read: give sqlite:///PATH or postgresql://HOST/NAME"
         ) from None
@@ -230,7 +230,7 @@ def _told(address: str) -> Iterator[None]:
     """Turn an error of the driver into one that names the place and the cause."""
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except exc.SQLAlchemyError as error:
         cause = getattr(error, "orig", None) or error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise ReviewError(f"queue {address}: {lines[0]}") from error
