@@ -24,6 +24,8 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
     """Failed ones that were left out."""
     unknown: str = ""
     """Why there may be more; empty when there cannot be."""
+    names: tuple[str, ...] = ()
+    """Tools and globs that were looked for."""
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +115,7 @@ def count(
             )
             continue
         sure.append(done)
-    return Count(sure=tuple(sure), n_failed=n_failed, unknown=unknown)
+    return Count(sure=tuple(sure), n_failed=n_failed, unknown=unknown, names=names)
 
 
 def _in_step(done: Execution, clause: Clause, facts: Facts) -> bool:
@@ -196,7 +198,7 @@ def at_least(
             clause,
         ),
         span_ids=tuple(i for i in (*spans, facts.run.root_span_id) if i),
-        evidence=_evidence(clause, n, counted.n_failed),
+        evidence=_evidence(clause, counted),
     )
 
 
@@ -209,7 +211,7 @@ def at_most(facts: Facts, clause: Clause, counted: Count, *, most: int, what: st
         return violated(
             _sentence(f"{what} was executed {times}{_where(clause)}; {limit}", clause),
             span_ids=tuple(dict.fromkeys(e.span_id for e in counted.sure if e.span_id))[:10],
-            evidence=_evidence(clause, n, counted.n_failed),
+            evidence=_evidence(clause, counted),
         )
     return not_assessed(counted.unknown) if counted.unknown else facts.nothing_found
 
@@ -241,8 +243,15 @@ def _sentence(text: str, clause: Clause) -> str:
     return f"{text}." if clause.reason is None else f"{text}. Expected because: {clause.reason}"
 
 
-def _evidence(clause: Clause, n: int, n_failed: int) -> dict[str, object]:
-    found: dict[str, object] = {"clause": clause.subject, "n_executions": n, "n_failed": n_failed}
+def _evidence(clause: Clause, counted: Count) -> dict[str, object]:
+    found: dict[str, object] = {
+        "clause": clause.subject,
+        "n_executions": len(counted.sure),
+        "n_failed": counted.n_failed,
+    }
+    if clause.group is not None:
+        # The contract is not at hand where a finding is shown.
+        found["group_tools"] = list(counted.names[:20])
     for key in ("at_least", "at_most", "before", "after", "step"):
         value = getattr(clause, key)
         if value is not None:

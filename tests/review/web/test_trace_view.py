@@ -8,9 +8,12 @@ import pytest
 from tests.review import sample_runs
 from tests.review.sample_runs import Script
 
+from spanwitness.contracts import loads
 from spanwitness.normalize import build_runs
 from spanwitness.review.web.calls_view import call_view
+from spanwitness.review.web.gap import gap_of
 from spanwitness.review.web.trace_view import FindingFacts, links_out, trace_view
+from spanwitness.rules.builtin import CLAUSE_RULES, RULES
 from spanwitness.rules.engine import evaluate
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -66,6 +69,44 @@ def test_a_clause_names_its_tool_by_glob_or_by_a_group_that_is_not_known_here():
     assert broken(by_glob) == {("read_page", "executed")}
     by_group = view(script, rule="verification_skipped", evidence={"clause": "verification"})
     assert len(broken(by_group)) == 4
+
+
+def test_a_clause_over_a_group_marks_the_tools_of_the_group_only():
+    script = sample_runs.bypassed_extraction("run", AT)
+    contract = loads(
+        "contract: reading\nversion: 1\ntools:\n  verification: [verify_quote, compare_*]\n"
+        "expect:\n  - {rule: required_tool_missing, group: verification}\n"
+    )
+    (run,) = build_runs(script.spans)
+    judged_by = evaluate(run, [contract])
+    (found,) = [v for v in judged_by.findings if v.contract]
+    assert found.evidence["group_tools"] == ["verify_quote", "compare_*"]
+    seen = view(script, rule=found.rule, evidence=found.evidence)
+    assert broken(seen) == {("verify_quote", "executed")}
+    elsewhere = {"clause": "search", "group_tools": ["web_search"]}
+    assert broken(view(script, rule="required_tool_missing", evidence=elsewhere)) == set()
+
+
+def test_without_its_evidence_a_finding_is_placed_by_what_it_is_about():
+    evaluation = judged(sample_runs.bypassed_extraction("run", AT))
+    facts = FindingFacts(rule="required_tool_missing", subject="read_page, verify_quote")
+    seen = trace_view(evaluation, facts, with_content=True)
+    assert broken(seen) == {("read_page", "executed"), ("verify_quote", "executed")}
+
+
+def test_every_rule_has_its_place_in_the_ledger_or_is_known_to_have_none():
+    placed = {rule for rule in known_rules() if gap_of(rule, {}, ()).columns}
+    assert known_rules() - placed == {
+        "answer_changed_after_submit", "argument_not_given", "audit_false_assurance", "cap_reached",
+        "detected_unrecovered", "empty_output", "finish_reason_contradiction",
+        "format_false_assurance", "model_substituted", "prompt_truncated", "reasoning_not_replayed",
+        "restriction_dropped", "schema_not_enforced", "sequence_incomplete", "silent_sequence",
+        "trace_incomplete", "truncated_output", "verdict_missing",
+    }  # fmt: skip
+
+
+def known_rules() -> set[str]:
+    return {rule.id for rule in RULES} | set(CLAUSE_RULES)
 
 
 def test_a_forbidden_call_is_marked_where_it_ran():

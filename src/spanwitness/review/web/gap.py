@@ -27,6 +27,7 @@ _GAPS: Final[Mapping[str, tuple[Column, ...]]] = {
     "discovery_failed": ("configured", "offered"),
     "tools_withheld": ("configured", "offered"),
     "tool_schema_invalid": ("configured", "offered"),
+    "tool_not_offered": ("offered",),
     "tool_name_collision": ("configured", "offered"),
     "output_constraint_bypass": _OFFERED_REQUESTED,
     "tool_bypass": _OFFERED_REQUESTED,
@@ -38,6 +39,7 @@ _GAPS: Final[Mapping[str, tuple[Column, ...]]] = {
     "below_baseline": ("requested", "executed"),
     "unknown_tool": _OFFERED_REQUESTED,
     "argument_not_in_schema": _OFFERED_REQUESTED,
+    "argument_invalid": _OFFERED_REQUESTED,
     "argument_ungrounded": _OFFERED_REQUESTED,
     "call_in_text": _REQUESTED_EXECUTED,
     "call_not_executed": _REQUESTED_EXECUTED,
@@ -50,6 +52,7 @@ _GAPS: Final[Mapping[str, tuple[Column, ...]]] = {
     "count_out_of_range": ("executed",),
     "out_of_order": ("executed",),
     "tool_error_swallowed": ("returned",),
+    "tool_failed": ("returned",),
     "error_as_answer": ("returned",),
     "empty_result_answered": ("returned",),
     "result_not_delivered": ("returned", "delivered"),
@@ -57,6 +60,8 @@ _GAPS: Final[Mapping[str, tuple[Column, ...]]] = {
     "content_part_lost": ("returned", "delivered"),
     "evidence_out_of_window": _DELIVERED_CITED,
     "value_ungrounded": _DELIVERED_CITED,
+    "name_ungrounded": _DELIVERED_CITED,
+    "result_contradicted": _DELIVERED_CITED,
     "quote_not_located": _DELIVERED_CITED,
     "wrong_source": _DELIVERED_CITED,
     "condition_omitted": _DELIVERED_CITED,
@@ -118,20 +123,30 @@ class Gap(msgspec.Struct, frozen=True):
         return column == right and (left == "requested" or getattr(row, left) not in _NOT_THERE)
 
 
-def gap_of(rule: str, evidence: Mapping[str, object], rows: Sequence[LedgerRow]) -> Gap:
+def gap_of(
+    rule: str,
+    evidence: Mapping[str, object],
+    rows: Sequence[LedgerRow],
+    *,
+    subject: str | None = None,
+) -> Gap:
     """Return what a finding says about the ledger.
 
     Args:
         rule: The rule's id.
         evidence: The finding's evidence.
-        rows: The ledger. A contract's clause may name a group whose tools are not known here: then
-            the finding is about all of them.
+        rows: The ledger. A contract's clause may name a group; where the finding does not say which
+            tools that are, it is about all of them.
+        subject: What the finding is about, in words, for one whose evidence is not kept.
     """
-    tools = _texts(evidence.get("tools")) | _texts(evidence.get("tool"))
-    tools |= _texts(evidence.get("clause")) | _texts(evidence.get("evidence_tools"))
+    tools: frozenset[str] = frozenset()
+    for key in ("tools", "tool", "missing", "clause", "group_tools", "evidence_tools"):
+        tools |= _texts(evidence.get(key))
+    if not evidence and subject is not None:
+        tools = frozenset(subject.split(", "))
     calls = _texts(evidence.get("call_ids")) | _texts(evidence.get("call_id"))
     gap = Gap(rule=rule, columns=_GAPS.get(rule, ()), tools=tools, call_ids=calls)
-    if any(gap.touches(row) for row in rows):
+    if "group_tools" in evidence or any(gap.touches(row) for row in rows):
         return gap
     return Gap(rule=rule, columns=gap.columns)
 

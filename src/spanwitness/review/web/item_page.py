@@ -58,9 +58,11 @@ class _Chosen(msgspec.Struct, frozen=True):
         """Return what points at the place of the finding in the run."""
         found = self.finding
         if found is None:
-            return FindingFacts(rule=item.rule)
+            return FindingFacts(rule=item.rule, subject=item.subject)
         evidence = found.evidence or {}
-        return FindingFacts(rule=found.rule, span_ids=found.span_ids, evidence=evidence)
+        return FindingFacts(
+            rule=found.rule, subject=item.subject, span_ids=found.span_ids, evidence=evidence
+        )
 
 
 class _JudgedRuns:

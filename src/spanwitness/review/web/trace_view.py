@@ -35,6 +35,8 @@ class FindingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the page needs of a finding to point at its place in a run."""
 
     rule: str
+    subject: str | None = None
+    """What it is about, in words."""
     span_ids: tuple[str, ...] = ()
     evidence: dict[str, object] = {}
 
@@ -83,7 +85,7 @@ def trace_view(
     """
     run = evaluation.run
     ledger = evaluation.ledger
-    gap = gap_of(finding.rule, finding.evidence, ledger)
+    gap = gap_of(finding.rule, finding.evidence, ledger, subject=finding.subject)
     claims = _claims(evaluation) if with_content and with_receipts else None
     models = [c.response_model or c.request_model for c in run.chats]
     return TraceView(
