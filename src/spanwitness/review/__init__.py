@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwitness.errors import MissingExtraError
+
 if TYPE_CHECKING:
     from spanwitness.review.sink import QueueSink
     from spanwitness.review.store.queue import Queue
@@ -27,6 +29,11 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'spanwitness.review' has no attribute {name!r}")
     import importlib
 
-    found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    try:
+        found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "sqlalchemy":
+            raise
+        raise MissingExtraError(error.name, extra="review") from None
     globals()[name] = found
     return found
