@@ -46,7 +46,6 @@ _CODE_BEFORE = re.compile(
     r"(?:\b(?:USD|EUR|GBP|JPY|CHF|INR|CAD|AUD|CNY|US\$|A\$|C\$)|[$\u20ac\u00a3\u00a5\u20b9])"
     r"[ " + GROUPING + r"]?\Z"
 )
-_DAY_NUMBER = re.compile(r"\d{1,3}-\d{3,4}(?:-|\Z)|\d{3}-\d{2}-")
 _CUT_BEFORE: Final = frozenset("%\\@&^")
 _MONEY: Final = "$\u20ac\u00a3\u00a5\u20b9"
 _MAX_POWER: Final = 150
