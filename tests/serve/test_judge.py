@@ -7,6 +7,8 @@ from tests.serve.servers import Collecting
 from tests.serve.spans import cut_run, good_run, trace_id
 
 from spanwitness.archive.otlp_json import encode_request
+from spanwitness.findings.accepted import Accepted
+from spanwitness.findings.fingerprint import fingerprint
 from spanwitness.serve.counters import Counters
 from spanwitness.serve.holder import HoldLimits, TraceHolder
 from spanwitness.serve.intake import Intake
@@ -17,7 +19,7 @@ from spanwitness.serve.spool import Spool
 class Case:
     """A receiver on a clock that is moved by hand."""
 
-    def __init__(self, *sinks, spool=None, **limits) -> None:
+    def __init__(self, *sinks, spool=None, accepted=None, **limits) -> None:
         self.now = 0.0
         self.holder = TraceHolder(HoldLimits(**{"grace_s": 10, "keep_s": 100, **limits}))
         self.counters = Counters()
@@ -26,6 +28,7 @@ class Case:
         )
         self.judge = Judge(
             self.holder,
+            accepted=accepted,
             sinks=sinks,
             counters=self.counters,
             spool=spool,
@@ -49,6 +52,33 @@ def test_a_run_is_told_once():
     assert len(told.news) == 1
     assert case.counters.runs == {"flagged": 1}
     assert case.counters.findings == {("truncated_output", "error"): 1}
+
+
+def test_a_finding_that_is_suppressed_or_known_is_told_as_such_and_counts_for_nothing(tmp_path):
+    sink = Collecting()
+    case = Case(sink)
+    case.receive(cut_run())
+    case.run(after_s=10)
+    (told,) = sink.runs
+    (found,) = told.judged.findings
+    key = fingerprint(told.judged.run, found)
+    file = tmp_path / "s.yaml"
+    for expires, rules in (("2999-01-31", set()), ("2020-01-31", {"truncated_output"})):
+        file.write_text(
+            f"suppressions:\n  - {{fingerprint: '{key}', rule: truncated_output, reason: a known "
+            f"bug, expires: {expires}}}\n"
+        )
+        accepted = Accepted(suppressions=file, baseline=None, looks_around=False)
+        sink = Collecting()
+        case = Case(sink, accepted=accepted)
+        case.receive(cut_run())
+        case.run(after_s=10)
+        assert sink.rules() == rules
+        (told,) = sink.runs
+        assert told.judged.is_flagged is bool(rules)
+        assert {v.rule for v in told.judged.verdicts if v.verdict == "violated"} == {
+            "truncated_output"
+        }
 
 
 def test_late_spans_have_a_run_judged_again_and_only_news_are_new():

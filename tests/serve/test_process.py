@@ -139,6 +139,8 @@ def invoke(folder, *options):
         (["--access", "proxy"], "needs the proxy's addresses"),
         (["--contract", "none.yaml"], "none.yaml"),
         (["--outbound", "none.yaml"], "cannot be read"),
+        (["--suppressions", "none.yaml"], "none.yaml"),
+        (["--baseline", "none.json"], "none.json"),
         (["--queue", "mysql://x/y"], "sqlite:///PATH"),
         (["--link", "jaeger=http://x"], "{trace_id}"),
         (["--forward", "localhost:4318"], "http://"),

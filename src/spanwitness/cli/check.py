@@ -85,9 +85,9 @@ def check(  # noqa: PLR0913  one option each
     above --fail-on, else 3 when nothing could be assessed, else 0. Suppressed findings and those of
     the baseline stay in the output and count for nothing.
     """
-    from spanwitness.cli.accepted import Accepted
     from spanwitness.cli.judging import JudgedRuns
     from spanwitness.cli.report import Summary
+    from spanwitness.findings.accepted import Accepted
 
     accepted = Accepted(
         suppressions=suppressions, baseline=baseline, keeps=write_baseline is not None

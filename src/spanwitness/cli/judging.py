@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from spanwitness.cli.accepted import Accepted
     from spanwitness.cli.queue_filing import QueueFiling
     from spanwitness.cli.report import Summary
     from spanwitness.contracts import Contract
+    from spanwitness.findings.accepted import Accepted
     from spanwitness.model import Run
     from spanwitness.rules.engine import Evaluation
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanwitness.cli.review_options import Format, QueueUrl, opened
+from spanwitness.cli.review_options import Format, QueueUrl, login, opened
 from spanwitness.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def deliver(
             return
         for number in redeliver or ():
             held.outbox.redeliver(number)
+            held.record(login(), "redelivered", data={"delivery_id": number})
         if outbound is None:
             if redeliver:
                 return

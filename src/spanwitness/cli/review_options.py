@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spanwitness.review import ItemFilter, Queue
+    from spanwitness.review.web.settings import TrustedHeaders
 
 QueueUrl: TypeAlias = Annotated[
     str | None,
@@ -35,6 +36,36 @@ Rule: TypeAlias = Annotated[
 ]
 Agent: TypeAlias = Annotated[str | None, typer.Option("--agent", help="Only of this agent.")]
 Service: TypeAlias = Annotated[str | None, typer.Option("--service", help="Only of this service.")]
+
+
+class RoleWord(StrEnum):
+    """Roles of who may come in."""
+
+    viewer = "viewer"
+    reviewer = "reviewer"
+    admin = "admin"
+
+
+UserHeader: TypeAlias = Annotated[
+    str, typer.Option(help="With --access proxy: the header that names the user.")
+]
+RoleHeader: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="The header that says viewer, reviewer or admin; default: none is read."),
+]
+ContentHeader: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="The header that says yes or no to seeing content; default: none is read."),
+]
+ProxyRole: TypeAlias = Annotated[
+    RoleWord, typer.Option(help="With --access proxy: role of a user without a role header.")
+]
+ProxyContent: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--proxy-content", help="With --access proxy: users without that header see content."
+    ),
+]
 
 
 class Format(StrEnum):
@@ -96,6 +127,30 @@ def login() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "someone"
+
+
+def read_trusted(
+    proxies: Sequence[str] | None,
+    *,
+    user: str,
+    role: str | None,
+    content: str | None,
+    default_role: RoleWord,
+    default_content: bool,
+) -> TrustedHeaders | None:
+    """Return what is believed of an authenticating proxy; `None` = there is none."""
+    from spanwitness.review.web.settings import TrustedHeaders
+
+    if not proxies:
+        return None
+    return TrustedHeaders(
+        proxies=tuple(proxies),
+        user=user,
+        role=role,
+        default_role=default_role.value,
+        content=content,
+        default_content=default_content,
+    )
 
 
 def make_filter(

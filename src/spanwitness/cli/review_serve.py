@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import socket
 import sys
 from enum import StrEnum
@@ -12,6 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spanwitness.cli.review_options import (
+    ContentHeader,
+    ProxyContent,
+    ProxyRole,
+    QueueUrl,
+    RoleHeader,
+    RoleWord,
+    UserHeader,
+    login,
+    read_trusted,
+)
 from spanwitness.errors import MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
@@ -26,10 +35,7 @@ class _Access(StrEnum):
 
 def serve_page(  # noqa: PLR0913  one option each
     *,
-    queue: Annotated[
-        str | None,
-        typer.Option(help="sqlite:///PATH or postgresql://...; default: in the state folder."),
-    ] = None,
+    queue: QueueUrl = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 = a free one.")] = 0,
     by: Annotated[
@@ -41,6 +47,11 @@ def serve_page(  # noqa: PLR0913  one option each
     proxy: Annotated[
         list[str] | None, typer.Option(help="Address or network of the proxy; may be repeated.")
     ] = None,
+    user_header: UserHeader = "X-Forwarded-User",
+    role_header: RoleHeader = None,
+    content_header: ContentHeader = None,
+    proxy_role: ProxyRole = RoleWord.viewer,
+    proxy_content: ProxyContent = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name the page is reached by; may be repeated.")
     ] = None,
@@ -63,15 +74,22 @@ def serve_page(  # noqa: PLR0913  one option each
     for package in ("sqlalchemy", "starlette", "uvicorn", "jinja2", "itsdangerous"):
         if find_spec(package) is None:
             raise MissingExtraError(package, extra="review")
-    from spanwitness.review.web.settings import TrustedHeaders, WebSettings
+    from spanwitness.review.web.settings import WebSettings
     from spanwitness.settings import read
 
     settings = WebSettings(
         host=host,
         mode=access.value,
-        trusted=TrustedHeaders(proxies=tuple(proxy)) if proxy else None,
+        trusted=read_trusted(
+            proxy,
+            user=user_header,
+            role=role_header,
+            content=content_header,
+            default_role=proxy_role,
+            default_content=proxy_content,
+        ),
         allowed_hosts=tuple(allow_host or ()),
-        local_name=by or _login(),
+        local_name=by or login(),
         links=dict(map(read_link, link or ())),
         is_https=https,
     )
@@ -112,13 +130,6 @@ def _run(url: str, settings: WebSettings, port: int, *, idle_exit: float | None)
         tokens.close()
         queue.close()
         listening.close()
-
-
-def _login() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # a container's user without a name
-        return "local"
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from spanwitness.cli.review_options import QueueUrl, RoleWord
 
 if TYPE_CHECKING:
     from spanwitness.review.web.tokens import Tokens
@@ -16,19 +17,6 @@ token = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-
-_Queue: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--queue", help="sqlite:///PATH or postgresql://...; default: in the state folder."
-    ),
-]
-
-
-class _Role(StrEnum):
-    viewer = "viewer"
-    reviewer = "reviewer"
-    admin = "admin"
 
 
 def _open(queue: str | None) -> Tokens:
@@ -42,11 +30,11 @@ def _open(queue: str | None) -> Tokens:
 def create(
     name: Annotated[str, typer.Argument(help="Who it stands for.")],
     *,
-    role: Annotated[_Role, typer.Option(help="What they may do.")] = _Role.reviewer,
+    role: Annotated[RoleWord, typer.Option(help="What they may do.")] = RoleWord.reviewer,
     content: Annotated[
         bool, typer.Option(help="Whether they see prompts, results and answers.")
     ] = False,
-    queue: _Queue = None,
+    queue: QueueUrl = None,
 ) -> None:
     """Make a token and print it, this once."""
     tokens = _open(queue)
@@ -58,13 +46,15 @@ def create(
 
 
 @token.command("list")
-def list_tokens(*, queue: _Queue = None) -> None:
+def list_tokens(*, queue: QueueUrl = None) -> None:
     """List the tokens that are valid, without their secrets."""
+    from spanwitness.cli.terminal import visible
+
     tokens = _open(queue)
     try:
         for each in tokens.all():
             seen = "content" if each.may_see_content else "no content"
-            print(f"{each.id}  {each.role:<8}  {seen:<10}  {each.name}")
+            print(f"{each.id}  {each.role:<8}  {seen:<10}  {visible(each.name)}")
     finally:
         tokens.close()
 
@@ -73,7 +63,7 @@ def list_tokens(*, queue: _Queue = None) -> None:
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")],
     *,
-    queue: _Queue = None,
+    queue: QueueUrl = None,
 ) -> None:
     """Let a token be valid no more; its sessions end at once."""
     tokens = _open(queue)

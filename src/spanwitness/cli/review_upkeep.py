@@ -159,6 +159,7 @@ def sampling(
         float | None, typer.Option(help="Share of audited runs for a second reviewer.")
     ] = None,
     queue: QueueUrl = None,
+    by: By = None,
 ) -> None:
     """Set the shares of runs that are drawn from now on, and print them."""
     import msgspec
@@ -168,7 +169,7 @@ def sampling(
     with opened(queue) as found:
         wanted = msgspec.structs.replace(found.sampling(), **changes)
         if changes:
-            found.set_sampling(wanted)
+            found.set_sampling(wanted, by or login())
     print(f"flagged {wanted.flagged:g}, unflagged {wanted.unflagged:g}, second {wanted.second:g}")
 
 

@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 
 import typer
 
-from spanwitness.cli.review_options import QueueUrl, login
+from spanwitness.cli.review_options import (
+    ContentHeader,
+    ProxyContent,
+    ProxyRole,
+    QueueUrl,
+    RoleHeader,
+    RoleWord,
+    UserHeader,
+    login,
+    read_trusted,
+)
 from spanwitness.cli.review_serve import read_link
 from spanwitness.errors import MissingExtraError, SettingsError
 
@@ -40,6 +50,13 @@ def serve(  # noqa: PLR0913  one option each
     contract: Annotated[
         list[Path] | None, typer.Option(help="A contract file (YAML); may be repeated.")
     ] = None,
+    suppressions: Annotated[
+        Path | None, typer.Option(help="Findings that do not count (YAML).")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Known findings (`check --write-baseline`): they do not count."),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="HTTP port; 0 = a free one.")] = 4318,
     grpc_port: Annotated[int, typer.Option(help="gRPC port; 0 = a free one.")] = 4317,
@@ -61,6 +78,11 @@ def serve(  # noqa: PLR0913  one option each
     proxy: Annotated[
         list[str] | None, typer.Option(help="Address or network of the proxy; may be repeated.")
     ] = None,
+    user_header: UserHeader = "X-Forwarded-User",
+    role_header: RoleHeader = None,
+    content_header: ContentHeader = None,
+    proxy_role: ProxyRole = RoleWord.viewer,
+    proxy_content: ProxyContent = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name the page is reached by; may be repeated.")
     ] = None,
@@ -99,9 +121,10 @@ def serve(  # noqa: PLR0913  one option each
         if find_spec(package) is None:
             raise MissingExtraError(package, extra="review")
     from spanwitness.capture.policy import ContentPolicy
+    from spanwitness.findings.accepted import Accepted
     from spanwitness.live.contracts import load_all
     from spanwitness.review.outbound.settings import read_outbound
-    from spanwitness.review.web.settings import TrustedHeaders, WebSettings
+    from spanwitness.review.web.settings import WebSettings
     from spanwitness.serve.assembly import Plan
     from spanwitness.serve.holder import HoldLimits
     from spanwitness.serve.service import ServeSettings
@@ -121,13 +144,21 @@ def serve(  # noqa: PLR0913  one option each
         web=WebSettings(
             host=host,
             mode=access.value,
-            trusted=TrustedHeaders(proxies=tuple(proxy)) if proxy else None,
+            trusted=read_trusted(
+                proxy,
+                user=user_header,
+                role=role_header,
+                content=content_header,
+                default_role=proxy_role,
+                default_content=proxy_content,
+            ),
             allowed_hosts=tuple(allow_host or ()),
             links=dict(map(read_link, link or ())),
             local_name=by or login(),
             is_https=https,
         ),
         contracts=load_all(list(contract or ())),
+        accepted=Accepted(suppressions=suppressions, baseline=baseline, looks_around=False),
         outbound=None if outbound is None else read_outbound(outbound),
         with_page=page,
         policy=ContentPolicy(mode="on" if mode == "on" else "off"),

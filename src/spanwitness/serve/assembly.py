@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwitness.contracts.model import Contract
+    from spanwitness.findings.accepted import Accepted
     from spanwitness.review.outbound.settings import OutboundSettings
 
 __all__ = ["Plan", "Server", "assemble"]
@@ -44,6 +45,8 @@ class Plan:
     serve: ServeSettings = field(default_factory=ServeSettings)
     web: WebSettings = field(default_factory=WebSettings)
     contracts: Sequence[Contract] = ()
+    accepted: Accepted | None = None
+    """Marks findings that do not count."""
     outbound: OutboundSettings | None = None
     with_page: bool = True
     policy: ContentPolicy = field(default_factory=ContentPolicy)
@@ -89,6 +92,7 @@ def _assembled(plan: Plan, queue: Queue, tokens: Tokens) -> Server:
     service = Service(
         plan.serve,
         contracts=plan.contracts,
+        accepted=plan.accepted,
         sinks=[QueueRunSink(queue, plan.policy)],
         may_send=None if plan.web.mode == "local" else access.may_send,
     )

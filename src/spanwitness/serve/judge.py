@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from spanwitness.contracts.model import Contract
+    from spanwitness.findings.accepted import Accepted
     from spanwitness.findings.judged import FindingKey, Judged
     from spanwitness.model import Run, SpanRecord
     from spanwitness.serve.counters import Counters
@@ -60,6 +61,7 @@ class Judge:
     Args:
         holder: Holds the traces.
         contracts: Contracts that runs are judged by, beside the rules.
+        accepted: Marks findings that do not count; `None` = all do.
         sinks: Told of each judged run, in order; a trace counts as judged when all took it.
         counters: What is counted.
         spool: Told what is not needed any more.
@@ -71,6 +73,7 @@ class Judge:
         holder: TraceHolder,
         *,
         contracts: Sequence[Contract] = (),
+        accepted: Accepted | None = None,
         sinks: Sequence[RunSink] = (),
         counters: Counters,
         spool: Spool | None = None,
@@ -78,6 +81,7 @@ class Judge:
     ) -> None:
         self._holder = holder
         self._contracts = tuple(contracts)
+        self._accepted = accepted
         self._sinks = tuple(sinks)
         self._counters = counters
         self._spool = spool
@@ -172,6 +176,8 @@ class Judge:
         found: list[JudgedRun] = []
         for run in runs_of(held.spans):
             judged = judge(_noting_refusals(run, held.n_refused), self._contracts)
+            if self._accepted is not None:
+                judged = self._accepted.mark_judged(judged)
             before: AbstractSet[FindingKey] = held.told.get(run.run_id, frozenset())
             fresh = frozenset(judged.keyed_findings()) - before
             found.append(JudgedRun(judged, held.spans, fresh))

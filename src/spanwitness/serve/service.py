@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from spanwitness.contracts.model import Contract
     from spanwitness.export.destination import ExportSettings
+    from spanwitness.findings.accepted import Accepted
     from spanwitness.serve.judge import RunSink
 
 __all__ = ["ServeSettings", "Service"]
@@ -45,6 +46,7 @@ class Service:
     Args:
         settings: What to do.
         contracts: Contracts that runs are judged by, beside the rules.
+        accepted: Marks findings that do not count; `None` = all do.
         sinks: Told of every judged run.
         may_send: Asked with a request's `authorization`; `None` = everybody may send spans.
 
@@ -57,6 +59,7 @@ class Service:
         settings: ServeSettings,
         *,
         contracts: Sequence[Contract] = (),
+        accepted: Accepted | None = None,
         sinks: Sequence[RunSink] = (),
         may_send: Callable[[str | None], bool] | None = None,
     ) -> None:
@@ -73,6 +76,7 @@ class Service:
         self.judge = Judge(
             self.holder,
             contracts=contracts,
+            accepted=accepted,
             sinks=told,
             counters=self.counters,
             spool=self.spool,

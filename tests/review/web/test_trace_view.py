@@ -74,12 +74,12 @@ def test_a_clause_names_its_tool_by_glob_or_by_a_group_that_is_not_known_here():
 def test_a_clause_over_a_group_marks_the_tools_of_the_group_only():
     script = sample_runs.bypassed_extraction("run", AT)
     contract = loads(
-        "contract: reading\nversion: 1\ntools:\n  verification: [verify_quote, compare_*]\n"
+        'contract: reading\nversion: "1"\ntools:\n  verification: [verify_quote, compare_*]\n'
         "expect:\n  - {rule: required_tool_missing, group: verification}\n"
     )
     (run,) = build_runs(script.spans)
     judged_by = evaluate(run, [contract])
-    (found,) = [v for v in judged_by.findings if v.contract]
+    (found,) = [v for v in judged_by.verdicts if v.contract]
     assert found.evidence["group_tools"] == ["verify_quote", "compare_*"]
     seen = view(script, rule=found.rule, evidence=found.evidence)
     assert broken(seen) == {("verify_quote", "executed")}

@@ -1,4 +1,4 @@
-"""Findings that do not count for `check`: suppressed ones, and those of a baseline."""
+"""Findings that do not count: suppressed ones, and those of a baseline."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from spanwitness.contracts.suppressions import Suppression
+    from spanwitness.findings.judged import Judged
     from spanwitness.findings.known import KnownFindings
     from spanwitness.model import Run, Verdict
     from spanwitness.rules.engine import Evaluation
@@ -22,13 +23,14 @@ DEFAULT_FILE: Final = ".spanwitness.yaml"
 
 
 class Accepted:
-    """Marks findings that do not count, and remembers those of this check.
+    """Marks findings that do not count, and remembers those of a check.
 
     Args:
         suppressions: A file of suppressions; `None` = `.spanwitness.yaml` of the working directory
             where there is one.
         baseline: A file of known findings.
-        keeps: Whether the findings are to be remembered, for `written`.
+        keeps: Whether the findings are to be remembered, for `write`.
+        looks_around: Whether `.spanwitness.yaml` of the working directory counts.
 
     Raises:
         RuleError: The file of suppressions cannot be read.
@@ -36,15 +38,19 @@ class Accepted:
     """
 
     def __init__(
-        self, *, suppressions: Path | None, baseline: Path | None, keeps: bool = False
+        self,
+        *,
+        suppressions: Path | None,
+        baseline: Path | None,
+        keeps: bool = False,
+        looks_around: bool = True,
     ) -> None:
-        self._entries = _read(suppressions)
+        self._entries = _read(suppressions, looks_around=looks_around)
         self._known: KnownFindings | None = None
         if baseline is not None:
             from spanwitness.findings.known import load_known
 
             self._known = load_known(baseline)
-        self._today: date = datetime.now(UTC).date()
         self._used: set[int] = set()
         self._found: KnownFindings | None = None
         if keeps:
@@ -61,6 +67,14 @@ class Accepted:
             tuple(self._marked(run, v) if v.is_finding else v for v in evaluation.verdicts)
         )
 
+    def mark_judged(self, judged: Judged) -> Judged:
+        """Return the judged run with those violations marked that do not count."""
+        if not self._entries and self._known is None:
+            return judged
+        run = judged.run
+        verdicts = tuple(self._marked(run, v) if v.is_finding else v for v in judged.verdicts)
+        return msgspec.structs.replace(judged, verdicts=verdicts)
+
     def _marked(self, run: Run, verdict: Verdict) -> Verdict:
         from spanwitness.findings.fingerprint import fingerprint
         from spanwitness.model.verdict import Suppressed
@@ -69,7 +83,7 @@ class Accepted:
         for place, entry in enumerate(self._entries):
             if entry.covers(fingerprint=key, rule=verdict.rule):
                 self._used.add(place)
-                if not entry.is_expired(self._today):
+                if not entry.is_expired(_today()):
                     mark = Suppressed(
                         by="suppression", reason=entry.reason, expires=entry.expires.isoformat()
                     )
@@ -85,7 +99,7 @@ class Accepted:
         """Tell which suppressions have expired or matched nothing, when all runs were marked."""
         for place, entry in enumerate(self._entries):
             named = f"suppression of {entry.rule} {entry.fingerprint[:12]}"
-            if entry.is_expired(self._today):
+            if entry.is_expired(_today()):
                 yield f"{named}: expired on {entry.expires}; what it names counts again"
             elif place not in self._used:
                 yield f"{named}: matches no finding of these runs; remove it if none is expected"
@@ -107,8 +121,15 @@ class Accepted:
         return len(self._found)
 
 
-def _read(path: Path | None) -> tuple[Suppression, ...]:
+def _today() -> date:
+    # Asked each time: a server outlives the day on which it was started.
+    return datetime.now(UTC).date()
+
+
+def _read(path: Path | None, *, looks_around: bool) -> tuple[Suppression, ...]:
     if path is None:
+        if not looks_around:
+            return ()
         path = Path(DEFAULT_FILE)
         if not path.is_file():
             return ()
