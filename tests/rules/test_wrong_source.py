@@ -49,7 +49,21 @@ TABLE = [
 ROWS = read("list_pumps", {}, TABLE, "a")
 RECORD = read("get_limits", {"part": "X"}, {"typ_current": 250, "max_current": 300}, "a")
 
+INVOICE = read("search_text", {"word": "INV-2041"}, "page 1: Invoice INV-2041, 2026-03-14", "a")
+OTHER_PAGE = read(
+    "read_page", {"page": 3}, "Previous invoice INV-2017: total due 980.50 EUR. Thank you.", "b"
+)
+OWN_PAGE = read("read_page", {"page": 2}, "Total due 1,416.00 EUR. See also INV-2017.", "b")
+
 VIOLATED = {
+    "a sentence that names another number of the declared subject's kind": (
+        answered(INVOICE, OTHER_PAGE, says="The total due is 980.50 EUR.", subject="INV-2041"),
+        "error", "reasoning",
+    ),
+    "a sentence that names another number than the answer": (
+        answered(INVOICE, OTHER_PAGE, says="The total due of INV-2041 is 980.50 EUR."),
+        "warning", "reasoning",
+    ),
     "a record of another thing": (
         answered(
             read("get_order", {"order_id": "W1234"}, {"order_id": "W9999", "total": 12}, "a"),
@@ -97,6 +111,21 @@ HOLDS = {
     ),
     "an alias that the record tells": answered(
         read("get_user", {"email": "a@b.com"}, {"email": "A@B.com", "id": 4}, "a"), says="Found."
+    ),
+    "a page that names another number elsewhere": answered(
+        INVOICE, OWN_PAGE, says="INV-2041 has a total due of 1,416.00 EUR.", subject="INV-2041"
+    ),
+    "the other thing, told as such": answered(
+        INVOICE, OTHER_PAGE, says="INV-2017 had a total due of 980.50 EUR.", subject="INV-2041"
+    ),
+    "both numbers in one sentence": answered(
+        INVOICE,
+        read("read_page", {"page": 3}, "INV-2041 replaces INV-2017: 980.50 EUR due.", "b"),
+        says="The total due of INV-2041 is 980.50 EUR.",
+    ),
+    "an amount whose currency looks like a name": answered(
+        read("read_page", {"page": 3}, "EUR2017 was raised to EUR980 on 3 May.", "b"),
+        says="It was raised to EUR980 from EUR2017.", subject="INV-2041",
     ),
     "the subject's document": answered(
         OPEN_OWN, says="The supply voltage is 1.7 V to 3.6 V.", subject="DPS310"

@@ -13,6 +13,7 @@ from spanwitness.rules.decoded import decoded
 from spanwitness.rules.failures import is_success
 from spanwitness.rules.fields import misread_fields
 from spanwitness.rules.identity import guess_subject
+from spanwitness.rules.neighbours import values_beside_another
 from spanwitness.rules.rows import misplaced_values
 from spanwitness.rules.rule import not_assessed, rule, violated
 from spanwitness.rules.sources import read_of_subject
@@ -39,12 +40,14 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 def wrong_source(facts: Facts) -> Outcome:
     """The support of the answer comes from another document, row or field than was asked for.
 
-    Claims: One of four. A result says itself that it is about another thing than its call asked
+    Claims: One of five. A result says itself that it is about another thing than its call asked
         for (the same key, another value; fault tool). Everything that supports the answer was read
         from documents of another thing than the run's subject: the declared one, else, at `info`,
         the only one that the question names. A value is told of one row or call and stands only in
         that of another (`warning` for one, `error` for several). A field of the answer holds the
-        value of another field of the result that has one of its own.
+        value of another field of the result that has one of its own. A value is told of one
+        numbered thing (`INV-2041`) and stands only in sentences that name another of its kind and
+        not this one (`error` for the declared subject, else `warning`).
     Needs: Arguments and results of tools; the answer; for the document the run's subject.
     Not assessed when: Results or the answer are not recorded, or no document says what it is
         about.
@@ -63,7 +66,12 @@ def wrong_source(facts: Facts) -> Outcome:
         return not_assessed("the answer was not recorded")
     if wording.abstains(answer):
         return facts.nothing_found
-    for found in (_by_subject(facts, answer), _by_rows(facts, answer), _by_fields(facts)):
+    for found in (
+        _by_subject(facts, answer),
+        _by_rows(facts, answer),
+        _by_fields(facts),
+        _by_sentence(facts, answer),
+    ):
         if found is not None:
             return violated(
                 found.reason, span_ids=found.span_ids[:10], evidence=found.evidence,
@@ -176,4 +184,18 @@ def _by_fields(facts: Facts) -> _Found | None:
         " value of another field of the result, which has one of that name.",
         span_ids=(*answer_spans(facts), *dict.fromkeys(f.span_id for f in found if f.span_id)),
         evidence={"fields": fields[:20]},
+    )
+
+
+def _by_sentence(facts: Facts, answer: str) -> _Found | None:
+    found = values_beside_another(facts, answer)
+    if not found:
+        return None
+    n = len(found)
+    return _Found(
+        reason=f"{n} value{'s' if n != 1 else ''} of the answer {'are' if n != 1 else 'is'} told of"
+        f" one thing and stand{'' if n != 1 else 's'} only beside the number of another.",
+        span_ids=(*answer_spans(facts), *dict.fromkeys(s for f in found for s in f.span_ids)),
+        evidence={"n_values": n, "is_subject_declared": any(f.is_subject for f in found)},
+        severity=None if any(f.is_subject for f in found) else "warning",
     )
