@@ -145,16 +145,17 @@ _HASH = re.compile(r"[0-9a-f]{7,39}")
 _GROUPS = re.compile(r"[a-z]{2}\d{2}(?: [\da-z]{1,4}){3,8}")
 
 
-def _spaced_pattern(core: str, signs: str) -> re.Pattern[str]:
+def _spaced_pattern(core: str, signs: str) -> re.Pattern[str] | None:
     """A number of a telephone, a book, an account, however it is grouped.
 
     With `+49` or without it, the zero of the area before it or not.
     """
-    wanted = [signs.lstrip("0")]
-    if core.startswith("+"):
-        wanted += [signs[n:] for n in (1, 2, 3) if len(signs) - n >= _LEAST_SIGNS]
+    wanted = [signs[n:].lstrip("0") for n in ((0, 1, 2, 3) if core.startswith("+") else (0,))]
+    wanted = [each for each in wanted if len(each) >= _LEAST_SIGNS]
+    if not wanted:
+        return None
     gap = r"[ ()/.-]{0,2}"
-    return re.compile("|".join(gap.join(each.lstrip("0")) + r"(?!\d)" for each in wanted if each))
+    return re.compile("|".join(gap.join(each) + r"(?!\d)" for each in wanted))
 
 
 def _reference_patterns(kind: str, number: str) -> list[tuple[str, re.Pattern[str]]]:

@@ -64,10 +64,11 @@ def claims_finished_work(answer: str, tools: Iterable[str], results: Iterable[st
     text = _LIST_MARK.sub("", plain_text(answer))
     if _OPENS.search(text) and _things_changed(tuple(tools)).search(text):
         return True
+    own = _done_by_me(tuple(tools))
     for sentence in wording.sentences(text):
         if _AGAINST.search(sentence):
             continue
-        if _SURE.search(sentence):
+        if _SURE.search(sentence) or (own is not None and own.search(sentence)):
             return True
         found = _STATUS.search(sentence)
         if found is not None:
@@ -75,6 +76,35 @@ def claims_finished_work(answer: str, tools: Iterable[str], results: Iterable[st
             if found["done"].casefold() not in known:
                 return True
     return False
+
+
+_NOUNS: Final = {
+    "booking": "book", "email": "send", "message": "send", "order": "order", "payment": "pay",
+    "purchase": "purchase", "refund": "refund", "reminder": "set", "reservation": "reserve",
+    "transfer": "transfer",
+}  # fmt: skip
+"""Things in the names of tools, and the verbs that tell of them."""
+_LOOSE: Final = frozenset(
+    {"added", "changed", "edited", "inserted", "issued", "ordered", "returned", "set", "wrote",
+     "written"}
+)  # fmt: skip
+"""Words that tell of texts and sums as well: they need the tool's object beside them."""
+
+
+@lru_cache(maxsize=256)
+def _done_by_me(tools: tuple[str, ...]) -> re.Pattern[str] | None:
+    """`I have booked`, where a tool that is offered books."""
+    words = {word for tool in tools for word in tool_names.words_of(tool)}
+    verbs = words | {_NOUNS[word] for word in words if word in _NOUNS}
+    done = {d for verb in verbs for d in tool_names.ACTIONS.get(verb, ())} - _LOOSE
+    if not done:
+        return None
+    said = "|".join(sorted(map(re.escape, done)))
+    return re.compile(
+        rf"\bI(?:['\u2019]ve| have)?(?: (?:now|just|also|successfully))* (?:{said})\b"
+        r"(?! (?:nothing|none|nobody)\b)",
+        re.IGNORECASE,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from spanwitness.rules import wording
+from spanwitness.rules import tool_names, wording
 from spanwitness.rules.failures import is_success
 from spanwitness.rules.inherited import inherited_calls
 from spanwitness.rules.question import question_of, stands_in
@@ -26,9 +26,17 @@ _MOST_CHARS = 1000
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
 _DENIAL = re.compile(
     r"\A\W*(?:there (?:is|are|was|were) (?:no|none)\b|none\b|nothing\b|"
+    r"(?:I (?:found|see|could find|was able to find)|you have|we have|(?:it|they) (?:has|have)) "
+    r"(?:no|none)\b|"
     r"no (?:\w+ ){0,4}(?:match\w*|found|available|meets?|fits?|exists?|satisf\w+|qualif\w+)\b)",
     re.IGNORECASE,
 )
+_FLAT = re.compile(
+    r"\A\W*(?:there are|(?:you|we) have|I (?:found|see)|(?:it|they) (?:has|have)) no (?P<thing>\w+)"
+    r"(?: at all| on file| in your account)?[.!]",
+    re.IGNORECASE,
+)
+"""A denial of all things of a kind, without any condition."""
 _YES_NO = re.compile(
     r"\A\W*(?:does|do|did|is|are|was|were|has|have|can)\b[^?]*\?\s*\Z", re.IGNORECASE
 )
@@ -75,7 +83,8 @@ def result_contradicted(facts: Facts) -> Outcome:
     if not records:
         return facts.nothing_found
     what = (
-        _denied(last, question, answer)
+        _all_denied(last, answer)
+        or _denied(last, question, answer)
         or _turned_round(records, question, answer)
         or _not_the_extreme(records, question, answer)
     )
@@ -113,6 +122,15 @@ def _last_read(facts: Facts) -> Execution | None:
         if is_success(execution):
             return execution
     return None
+
+
+def _all_denied(last: Execution, answer: str) -> str:
+    """`You have no orders`, where the tool that lists orders gave some."""
+    found = _FLAT.match(answer)
+    if found is None or len(wording.sentences(answer)) > 2:
+        return ""
+    words = {word.rstrip("s") for word in tool_names.words_of(last.tool)}
+    return "says that there is none" if found["thing"].casefold().rstrip("s") in words else ""
 
 
 def _denied(last: Execution, question: str, answer: str) -> str:

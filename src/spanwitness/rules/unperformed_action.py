@@ -127,6 +127,10 @@ def _claims(facts: Facts, tool: str, sentences: list[str]) -> bool:
     return False
 
 
+_ALSO = {"create": "|set|set up|made|added", "write": "|stored", "schedule": "|set|booked"}
+"""Further words in which the work of such a tool is told of, beside its object."""
+
+
 @lru_cache(maxsize=1024)
 def _patterns(
     tool: str, declared: tuple[str, ...]
@@ -140,6 +144,7 @@ def _patterns(
     if verb is None:
         return None, None
     done = "|".join(tool_names.ACTIONS[verb])
+    done += _ALSO.get(verb, "")
     objects = [w for w in words if w != verb and len(w) > 2]
     about = "|".join(re.escape(w.rstrip("s")) + r"\w*" for w in objects) or r"\w+"
     near = r"(?:\W+\w+){0,6}?\W+"
