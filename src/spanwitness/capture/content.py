@@ -51,12 +51,7 @@ NOT_PLAIN: Final = -(1 << 60)
 
 
 _json = msgspec.json.Encoder().encode
-_key = os.urandom(32)
-
-
-def _new_key() -> None:
-    global _key  # noqa: PLW0603
-    _key = os.urandom(32)
+_key: Final = os.urandom(32)
 
 
 def content_key() -> bytes:
