@@ -20,6 +20,8 @@ __all__ = ["Unsupported", "answer_spans", "rests_on_evidence", "unsupported_clai
 _DECIDED: Final = frozenset(
     {"in_window", "derivable", "not_delivered", "left_window", "absent", "self_sourced"}
 )
+_MOST: Final = 1e12
+"""Larger numbers are no amounts."""
 _VALUES: Final = frozenset({"number", "date", "identifier"})
 
 
@@ -95,6 +97,7 @@ def _not_calculated(facts: Facts, absent: tuple[AssessedClaim, ...]) -> tuple[As
         for c in absent
         if is_declared(facts, c)
         or not isinstance(c.claim.value, (int, float))
+        or not abs(c.claim.value) < _MOST
         or not amounts.may_give(float(c.claim.value))
     )
 
