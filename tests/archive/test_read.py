@@ -107,7 +107,7 @@ def test_an_empty_file_and_an_empty_folder_are_noted(tmp_path: Path) -> None:
 def test_logs_metrics_and_findings_are_noted_and_not_unusable(tmp_path: Path) -> None:
     write(tmp_path / "l.json", {"resourceLogs": [{"scopeLogs": []}]}, {"resourceLogs": [{}]})
     write(tmp_path / "m.json", {"resourceMetrics": [{}]})
-    write(tmp_path / "findings.jsonl", {"schema": "spanwitness.finding/1", "rule": "tool_bypass"})
+    write(tmp_path / "f.jsonl", {"schema": "spanwitness.finding/1", "rule": "tool_bypass"})
     write(tmp_path / "n.json", {})
     reader = read_traces([tmp_path])
     assert list(reader) == []

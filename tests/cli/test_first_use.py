@@ -57,7 +57,9 @@ def test_the_state_folder_itself_can_be_checked_where_findings_lie_beside_traces
     (state / "findings.jsonl").write_text('{"schema": "spanwitness.finding/1", "rule": "x"}\n')
     checked = spanwitness("check", state)
     assert checked.status == 0
-    assert "findings.jsonl: findings, not spans" in checked.err
+    assert checked.err == ""
+    alone = spanwitness("check", state / "findings.jsonl")
+    assert "findings.jsonl: findings, not spans" in alone.err
 
 
 def test_a_contract_that_is_about_no_run_is_told(state, spanwitness):

@@ -19,6 +19,7 @@ __all__ = ["READ_ERRORS", "Document", "Source", "documents", "find_sources", "sp
 
 STDIN = "-"
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+_FINDINGS = ("findings.jsonl", "findings.1.jsonl")
 _BOM = b"\xef\xbb\xbf"
 _BUFFER_BYTES = 1 << 22
 """More than a line usually has: a line that stands in the buffer whole is copied only once."""
@@ -63,9 +64,14 @@ class Document(NamedTuple):
 
 
 def find_sources(path: Path) -> Iterator[Source]:
-    """Yield the file, or the trace files below the folder in the order of their names."""
+    """Yield the file, or the trace files below the folder in the order of their names.
+
+    The findings that spanwitness keeps beside its traces are passed over.
+    """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
+            if file.name in _FINDINGS:
+                continue
             if file.name.endswith(_ENDINGS) and file.is_file():
                 yield Source(file, str(file))
     else:

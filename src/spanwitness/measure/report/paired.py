@@ -135,6 +135,7 @@ def _rates(audits: Mapping[str, Mapping[str, Any]]) -> Section:
         ),
         notes=(
             f"Intervals: {', '.join(sorted(methods)) or 'none'}.",
+            "Rates are as counted (k of n), not smoothed.",
             "A rate with nothing at risk has no value; that is not zero.",
         ),
     )  # fmt: skip
