@@ -63,6 +63,21 @@ def test_importing_the_package_loads_none_of_its_heavy_dependencies():
     assert not _HEAVY & set(loaded)
 
 
+def test_checking_a_trace_loads_only_what_a_command_line_needs():
+    trace = _ROOT / "tests/traces/otel-genai-openai/bypass.otlp.json"
+    code = (
+        "import sys; from spanwitness.cli.app import main\n"
+        f"sys.argv = ['spanwitness', 'check', {str(trace)!r}]\n"
+        "try: main()\n"
+        "except SystemExit: print(' '.join(sys.modules))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert any("FLAGGED" in line for line in shown)
+    assert _HEAVY & set(shown[-1].split()) == {"pydantic", "rich", "typer"}
+
+
 def test_no_test_of_the_product_reads_what_it_cannot_carry():
     named = [p for p in _SOURCES if "../shared" in p.read_text()]
     assert named == []
