@@ -90,6 +90,21 @@ def test_a_rule_that_raises_is_contained_and_the_others_still_judge(with_rule):
     assert guard.faults()["rules.engine"] == before + 1
 
 
+@pytest.mark.usefixtures("_lenient")
+@pytest.mark.contains_faults
+def test_a_fault_while_claims_are_worked_out_is_contained(monkeypatch):
+    judged = evaluate(CLEAN)
+    assert judged.claims
+
+    def fails(*_arguments, **_words):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("spanwitness.rules.attribution.attributed", fails)
+    before = guard.faults().get("rules.claims", 0)
+    assert judged.claims == ()
+    assert guard.faults()["rules.claims"] == before + 1
+
+
 def test_a_rule_whose_subject_does_not_occur_is_not_asked(with_rule):
     asked = []
 

@@ -125,6 +125,29 @@ def test_what_was_answered_outlives_kills_at_random_moments(tmp_path):
     assert set(found.values()) == {1}, "a finding stands twice"
 
 
+def test_a_proxy_says_who_may_do_what_by_the_headers_of_the_options(tmp_path):
+    options = (
+        "--access", "proxy", "--proxy", "127.0.0.1", "--user-header", "X-User",
+        "--role-header", "X-Role", "--content-header", "X-Content",
+    )  # fmt: skip
+    with running(tmp_path, *options) as server:
+        url = f"{server.url}/api/v1/items"
+
+        def claim(**headers):
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            return httpx.post(f"{url}/claim", json={}, headers=named).status_code
+
+        assert claim() == 401
+        assert claim(X_Forwarded_User="ann", X_Role="admin") == 401
+        assert claim(X_User="ann") == 403
+        assert claim(X_User="ann", X_Role="owner") == 403
+        assert claim(X_User="ann", X_Role="reviewer") == 204
+    with running(tmp_path, *options[:4], "--proxy-role", "reviewer") as server:
+        url = f"{server.url}/api/v1/items"
+        assert claim(X_Forwarded_User="ann") == 204
+        assert claim(X_User="ann") == 401
+
+
 def invoke(folder, *options):
     """Run the command in this process, which it does not leave when it refuses to start."""
     ports = ["--port", "0", "--grpc-port", "0"]

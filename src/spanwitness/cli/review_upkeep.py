@@ -40,6 +40,7 @@ class _What(StrEnum):
     findings = "findings"
     verdicts = "verdicts"
     audit = "audit"
+    labels = "labels"
 
 
 class _File(StrEnum):
@@ -82,7 +83,10 @@ def _stats_row(stats: RuleStats) -> dict[str, object]:
 def export(
     *,
     what: Annotated[
-        _What, typer.Option(help="Items, findings, verdicts (labels) or audited runs.")
+        _What,
+        typer.Option(
+            help="Items, findings, verdicts, audited runs, or labels of runs for `measure`."
+        ),
     ] = _What.items,
     format: Annotated[_File, typer.Option(help="JSON lines or CSV.")] = _File.jsonl,  # noqa: A002
     queue: QueueUrl = None,

@@ -56,7 +56,16 @@ class Evaluation:
 
     @property
     def claims(self) -> tuple[AssessedClaim, ...]:
-        """The claims of the answer with their receipts, and who is at fault for each."""
+        """The claims of the answer with their receipts, and who is at fault for each.
+
+        A fault of ours while they are worked out is contained and counted; then there are none.
+        """
+        found: tuple[AssessedClaim, ...] = ()
+        with guard("rules.claims"):
+            found = self._attributed()
+        return found
+
+    def _attributed(self) -> tuple[AssessedClaim, ...]:
         from spanwitness.rules.attribution import attributed
         from spanwitness.rules.omitted import omitted_conditions
 

@@ -9,7 +9,14 @@ import sqlalchemy as sa
 
 from spanwitness.errors import ReviewError
 from spanwitness.review.store import rows
-from spanwitness.review.store.tables import audit_verdicts, audits, findings, items, verdicts
+from spanwitness.review.store.tables import (
+    audit_verdicts,
+    audits,
+    findings,
+    items,
+    runs,
+    verdicts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPORTS", "Export", "export_rows", "item_row"]
 
-Export: TypeAlias = Literal["items", "findings", "verdicts", "audit"]
-EXPORTS: Final[tuple[Export, ...]] = ("items", "findings", "verdicts", "audit")
+Export: TypeAlias = Literal["items", "findings", "verdicts", "audit", "labels"]
+EXPORTS: Final[tuple[Export, ...]] = ("items", "findings", "verdicts", "audit", "labels")
 _BATCH: Final = 500
+_SOUND: Final = {"sound": 1, "unsound": 0}
 
 _COLUMNS: Final[dict[Export, list[sa.ColumnElement[Any]]]] = {
     "findings": [
@@ -50,14 +58,18 @@ _COLUMNS: Final[dict[Export, list[sa.ColumnElement[Any]]]] = {
 def export_rows(connection: Connection, what: Export) -> Iterator[dict[str, object]]:
     """Yield rows of plain values, the oldest first.
 
-    `verdicts` holds those that stand, with the trace that was judged: labels. `audit` holds what
-    reviewers said of drawn runs, with the fraction at which each was drawn.
+    `verdicts` holds those that stand, with the trace that was judged. `audit` holds what reviewers
+    said of drawn runs, with the fraction at which each was drawn. `labels` holds what both say of
+    runs, in the form in which `measure` takes outcomes.
 
     Raises:
         ReviewError: There is no such table.
     """
     if what not in EXPORTS:
         raise ReviewError(f"export of {what!r}: it is one of {', '.join(EXPORTS)}")
+    if what == "labels":
+        yield from _labels(connection)
+        return
     last = 0
     while True:
         if what == "items":
@@ -71,6 +83,43 @@ def export_rows(connection: Connection, what: Export) -> Iterator[dict[str, obje
         if not found:
             return
         last = found[-1].id
+
+
+def _labels(connection: Connection) -> Iterator[dict[str, object]]:
+    """Yield one row a run whose account people called sound (1) or not (0).
+
+    Audit mode asks just that, and the first word that decides counts; else a confirmed finding says
+    that it is not. A false positive says that a rule was wrong, and nothing of the rest of the run.
+    """
+    found: dict[tuple[str, str], dict[str, object]] = {}
+    confirmed = sa.select(verdicts.c.trace_id, verdicts.c.run_id).where(
+        verdicts.c.is_current, verdicts.c.verdict == "confirmed"
+    )
+    for trace_id, run_id in connection.execute(confirmed.order_by(verdicts.c.id)):
+        found[trace_id, run_id] = {"success": 0, "told_by": "verdict", "fraction": None}
+    columns = audits.c.trace_id, audits.c.run_id, audits.c.fraction, audit_verdicts.c.word
+    told = sa.select(*columns).select_from(audit_verdicts.join(audits))
+    latest_first = told.order_by(audit_verdicts.c.id.desc())
+    for row in connection.execute(latest_first).all():
+        if row.word in _SOUND:
+            audited = {"success": _SOUND[row.word], "told_by": "audit", "fraction": row.fraction}
+            found[row.trace_id, row.run_id] = audited
+    items_of = {
+        (row.trace_id, row.run_id): row.subject_item
+        for row in connection.execute(
+            sa.select(runs.c.trace_id, runs.c.run_id, runs.c.subject_item).where(
+                runs.c.subject_item.is_not(None)
+            )
+        )
+    }
+    for (trace_id, run_id), label in sorted(found.items()):
+        yield {
+            "trace_id": trace_id,
+            "run_id": run_id,
+            "item_id": items_of.get((trace_id, run_id)),
+            "checkpoint": "review",
+            **label,
+        }
 
 
 def _select(what: Export, last: int) -> sa.Select[Any]:

@@ -164,7 +164,7 @@ class QueueReader:
             return figures.miss_rate(connection, level=level)
 
     def export(self, what: exporting.Export = "items") -> Iterator[dict[str, object]]:
-        """Yield rows of plain values: `items`, `findings`, `verdicts` (labels) or `audit`.
+        """Yield rows of plain values: `items`, `findings`, `verdicts`, `audit` or `labels`.
 
         Raises:
             ReviewError: There is no such table.
