@@ -147,6 +147,14 @@ PLANTED: dict[str, tuple[Talk, str | tuple[str, ...]]] = {
         of("a contract clause").saying(
             'It says "the Customer may terminate at any time without giving any reason" (12.3).'),
         QUOTE),
+    "clause: negation added": (
+        of("a contract clause").saying(
+            "Clause 12.3 states: \"Either party may not terminate this Agreement on ninety (90)"
+            ' days" of notice.'), QUOTE),
+    "clause: number turned": (
+        of("a contract clause").saying(
+            "Clause 12.3 states: \"Either party may terminate this Agreement on nine (9) days'"
+            ' written notice".'), QUOTE),
     "passages: quotation from nowhere": (
         of("passages with citations").saying(
             'The source states: "The aquifer will be fully depleted before the year 2030" [2].'),

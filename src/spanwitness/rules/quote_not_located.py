@@ -37,7 +37,8 @@ def quote_not_located(facts: Facts) -> Outcome:
 
     Claims: A quotation that the answer gives for one from a source (a declared quote, a field for
         quotes, or quoted text of at least four words beside words of citing) stands in no input
-        part and no result, not even with small edits; or all that holds it is what the model had
+        part and no result, not even with small edits (one that turns a number or a negation is
+        not small); or all that holds it is what the model had
         written itself before, also where a tool handed that back as a source's snippet. A
         quotation that was returned and never delivered is told at `warning`, fault harness. Where
         nothing was read and nothing made tools due, it is told at `info`.
@@ -54,7 +55,7 @@ def quote_not_located(facts: Facts) -> Outcome:
     if not quotes or not facts.stands_as_success or is_answer_left(facts):
         return facts.nothing_found if facts.claims else facts.no_subject
     own = [c for c in quotes if _is_own(facts, c)]
-    absent = [c for c in quotes if c.receipt.state == "absent"]
+    absent = [c for c in quotes if c.receipt.state == "absent" or _says_otherwise(c)]
     unsent = [c for c in quotes if c.receipt.state == "not_delivered"]
     if not (own or absent or unsent):
         undecided = [c for c in quotes if c.receipt.state == "not_decidable"]
@@ -81,6 +82,28 @@ def _is_citing(facts: Facts, claim: AssessedClaim) -> bool:
     if _SUGGESTS.search(before):
         return False
     return ATTRIBUTES.search(before) is not None or ATTRIBUTES.search(after) is not None
+
+
+def _says_otherwise(claim: AssessedClaim) -> bool:
+    """Say whether what differs from the source is a number or a negation."""
+    for change in _CHANGE.finditer(claim.receipt.difference or ""):
+        mine, theirs = change["mine"] or change["added"] or "", change["theirs"] or ""
+        if change["dropped"]:
+            theirs = change["dropped"]
+        if len(_NEGATION.findall(mine)) != len(_NEGATION.findall(theirs)):
+            return True
+        one, other = _FIGURE.findall(mine), _FIGURE.findall(theirs)
+        if one and other and one != other:
+            return True
+    return False
+
+
+_CHANGE = re.compile(
+    r"'(?P<mine>[^']*)' for '(?P<theirs>[^']*)'|with '(?P<added>[^']*)' added"
+    r"|without '(?P<dropped>[^']*)'"
+)
+_NEGATION = re.compile(r"\b(?:not|never|neither|nor|no|without|unless|except|cannot)\b")
+_FIGURE = re.compile(r"\d+")
 
 
 def _is_own(facts: Facts, claim: AssessedClaim) -> bool:
