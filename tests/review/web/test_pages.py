@@ -134,6 +134,15 @@ def test_an_item_whose_trace_is_gone_says_so(maria, queue):
     assert "The trace is not kept here" in maria.get(f"/items/{opened}").text
 
 
+def test_the_ledger_is_shown_when_the_spans_are_gone(maria, queue):
+    (opened,) = put(queue, sample_runs.unexecuted_call("run", at()))
+    queue.prune("ann", content_before=at() + timedelta(days=1))
+    page = maria.get(f"/items/{opened}").text
+    assert "The trace is not kept here" in page
+    assert "refund_order" in page
+    assert "(the account breaks here)" in page
+
+
 def test_a_run_without_content_says_so(maria, queue):
     (opened,) = put(queue, sample_runs.unexecuted_call("run", at()), content="off")
     page = maria.get(f"/items/{opened}").text
@@ -194,6 +203,8 @@ def test_audit_mode_hides_what_rules_found_until_it_is_judged(maria, queue):
     assert "Is this account sound?" in page.text
     for word in ("call_not_executed", "never executed", "broken", "missing dispatch", "absent"):
         assert word not in page.text
+    assert "delivered" in page.text
+    assert "cited" not in page.text
     done = maria.send("/audit", "/audit/1", word="unsound", reason="nothing ran")
     assert done.status_code == 303
     told = maria.get(done.headers["location"]).text

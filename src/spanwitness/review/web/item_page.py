@@ -14,7 +14,9 @@ from spanwitness.archive.otlp_json import encode_request
 from spanwitness.errors import UnknownItemError
 from spanwitness.normalize import build_runs
 from spanwitness.review.web.calls_view import call_view
+from spanwitness.review.web.gap import gap_of
 from spanwitness.review.web.identity import Refusal
+from spanwitness.review.web.ledger_view import ledger_view
 from spanwitness.review.web.queue_page import as_it_stands, chosen_in
 from spanwitness.review.web.shown_text import LIMIT_ALONE_CHARS
 from spanwitness.review.web.trace_view import FindingFacts, links_out, trace_view
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from spanwitness.review.store.values import Finding, Item, ItemDetail, Sample, Snapshot
+    from spanwitness.review.web.ledger_view import LedgerView
     from spanwitness.review.web.site import Site
     from spanwitness.rules.engine import Evaluation
 
@@ -117,6 +120,7 @@ class ItemPage:
             finding=this.finding,
             findings=detail.findings,
             trace=trace,
+            ledger=self._kept_ledger(this, item) if trace is None else None,
             neutral=False,
             links=self._links(this),
             events=detail.events[-_N_EVENTS:][::-1],
@@ -168,6 +172,17 @@ class ItemPage:
             with_content=request.state.identity.may_see_content,
             first=number(request.query_params.get("start"), digits=8),
         )
+
+    def _kept_ledger(self, this: _Chosen, item: Item) -> LedgerView | None:
+        """Return the ledger of a run whose spans are gone; it is names and words, no content."""
+        if this.sample is None:
+            return None
+        run = self._site.queue.run(this.sample.trace_id, this.sample.run_id)
+        if run is None or not run.ledger:
+            return None
+        facts = this.facts(item)
+        gap = gap_of(facts.rule, facts.evidence, run.ledger, subject=facts.subject)
+        return ledger_view(run.ledger, gap)
 
     def _links(self, this: _Chosen) -> dict[str, str]:
         if this.sample is None:

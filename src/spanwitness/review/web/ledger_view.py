@@ -68,15 +68,22 @@ class LedgerView(msgspec.Struct, frozen=True):
     """Rows that are not shown; those where the account breaks come first."""
 
 
-def ledger_view(rows: Sequence[LedgerRow], gap: Gap, *, limit: int = MAX_ROWS) -> LedgerView:
+def ledger_view(
+    rows: Sequence[LedgerRow],
+    gap: Gap,
+    *,
+    columns: tuple[Column, ...] = COLUMNS,
+    limit: int = MAX_ROWS,
+) -> LedgerView:
     """Make the ledger's view.
 
     Args:
         rows: The ledger.
         gap: What the finding says about it.
+        columns: Points that are shown.
         limit: Rows shown at most. Where there are more, those that the finding touches stay.
     """
-    made = [_row(row, gap) for row in rows]
+    made = [_row(row, gap, columns) for row in rows]
     n_rows = len(made)
     if n_rows > _MAX_SINGLE:
         made = _folded(made)
@@ -87,7 +94,7 @@ def ledger_view(rows: Sequence[LedgerRow], gap: Gap, *, limit: int = MAX_ROWS) -
         shown = tuple(made[place] for place in kept)
     else:
         shown = tuple(made)
-    return LedgerView(COLUMNS, gap.columns, shown, n_rows - sum(row.n_calls for row in shown))
+    return LedgerView(columns, gap.columns, shown, n_rows - sum(row.n_calls for row in shown))
 
 
 def _folded(rows: Sequence[Row]) -> list[Row]:
@@ -103,13 +110,13 @@ def _folded(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _row(row: LedgerRow, gap: Gap) -> Row:
+def _row(row: LedgerRow, gap: Gap, columns: tuple[Column, ...]) -> Row:
     is_never = row.requested == "no" and row.executed == "no"
     return Row(
         tool=row.tool,
         call_id=row.call_id,
         side=row.side,
-        cells=tuple(_cell(row, column, gap) for column in COLUMNS),
+        cells=tuple(_cell(row, column, gap) for column in columns),
         is_never=is_never,
     )
 

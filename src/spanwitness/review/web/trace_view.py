@@ -9,7 +9,7 @@ import msgspec
 from spanwitness.guard import guard
 from spanwitness.review.web.calls_view import CallView, OffersView, calls_view, offers_view
 from spanwitness.review.web.evidence_view import AnswerView, answer_view
-from spanwitness.review.web.gap import gap_of
+from spanwitness.review.web.gap import COLUMNS, gap_of
 from spanwitness.review.web.ledger_view import LedgerView, ledger_view
 from spanwitness.review.web.shown_text import one_line
 from spanwitness.review.web.timeline import Timeline, timeline
@@ -98,7 +98,7 @@ def trace_view(
         is_flagged=evaluation.is_flagged,
         holes=tuple(_HOLES.get(r, r.replace("_", " ")) for r in run.incomplete_reasons),
         content=run.content,
-        ledger=ledger_view(ledger, gap),
+        ledger=ledger_view(ledger, gap, columns=COLUMNS if with_receipts else COLUMNS[:-1]),
         timeline=timeline(run, ledger, gap, finding.span_ids, first=first),
         offers=offers_view(run, ledger),
         answer=answer_view(run, claims) if with_content else None,
