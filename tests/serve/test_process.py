@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from contextlib import contextmanager
 
+import grpc
 import httpx
 import pytest
 from tests.serve.servers import wait_for
@@ -20,6 +21,8 @@ from spanwitness.archive.otlp_proto import encode_proto_request
 from spanwitness.cli.app import app
 from spanwitness.errors import SettingsError, SpanwitnessError
 from spanwitness.review.store.queue import Queue
+from spanwitness.review.web.settings import ROLES
+from spanwitness.review.web.tokens import Tokens
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 
@@ -146,6 +149,31 @@ def test_a_proxy_says_who_may_do_what_by_the_headers_of_the_options(tmp_path):
         url = f"{server.url}/api/v1/items"
         assert claim(X_Forwarded_User="ann") == 204
         assert claim(X_User="ann") == 401
+
+
+def test_grpc_calls_that_are_refused_stand_in_the_audit_trail(tmp_path):
+    with running(tmp_path, "--access", "tokens") as server:
+        tokens = Tokens.open(server.queue_url)
+        made = {role: tokens.create(role, role, may_see_content=False) for role in ROLES}
+        tokens.close()
+        address = re.search(r"OTLP/gRPC +(\S+)", server.said)
+        with grpc.insecure_channel(address[1]) as channel:
+            export = channel.unary_unary(
+                "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+            )
+            body = encode_proto_request(good_run())
+            for word in (None, "Bearer swt_x_y", f"Bearer {made['viewer'].text}"):
+                named = None if word is None else (("authorization", word),)
+                with pytest.raises(grpc.RpcError) as refused:
+                    export(body, metadata=named, timeout=10)
+                assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+            told = f"Bearer {made['reviewer'].text}"
+            assert export(body, metadata=(("authorization", told),), timeout=10) == b""
+        queue = Queue.open(server.queue_url)
+        trail = [e for e in queue.events() if e.action == "refused"]
+        queue.close()
+    assert [event.actor for event in trail] == ["unknown", "unknown", "viewer"]
+    assert {event.data["method"] for event in trail} == {"gRPC"}
 
 
 def invoke(folder, *options):

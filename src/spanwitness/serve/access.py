@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.concurrency import run_in_threadpool
 
+from spanwitness.guard import guard
 from spanwitness.review.web.identity import Identity, Refusal, by_local, by_proxy, by_token
 from spanwitness.review.web.settings import LOOPBACK_NAMES, is_origin_of
 from spanwitness.review.web.shown_text import one_line
@@ -35,11 +36,16 @@ class Access:
     Args:
         settings: Of the review page: how people are told apart.
         tokens: Where API tokens are looked up.
+        refusals: Where refused gRPC calls are written; those over HTTP are by who answers them.
     """
 
-    def __init__(self, settings: WebSettings, tokens: TokenStore) -> None:
+    def __init__(
+        self, settings: WebSettings, tokens: TokenStore, refusals: RefusalLog | None = None
+    ) -> None:
         self._settings = settings
         self._tokens = tokens
+        self._refusals = refusals
+        self._refusals = refusals
         self._hosts = LOOPBACK_NAMES | {name.lower() for name in settings.allowed_hosts}
 
     async def identify(self, request: Request) -> Identity:
@@ -73,10 +79,24 @@ class Access:
         """Say whether a gRPC call may bring spans; a proxy cannot speak for it."""
         if self._settings.mode == "local":
             return True
+        is_allowed = False
+        # A queue that does not answer lets nobody in.
+        with guard("serve.grpc_access"):
+            refusal = self._refusal_of(authorization)
+            if refusal is not None and self._refusals is not None:
+                self._refusals.write(refusal, method="gRPC", path="TraceService/Export")
+            is_allowed = refusal is None
+        return is_allowed
+
+    def _refusal_of(self, authorization: str | None) -> Refusal | None:
+        """Return why spans may not be brought; `None` = they may."""
         try:
-            return self._by_header(authorization).may(_WRITERS)
-        except Refusal:
-            return False
+            identity = self._by_header(authorization)
+        except Refusal as refusal:
+            return refusal
+        if identity.may(_WRITERS):
+            return None
+        return Refusal(403, f"this needs the role {_WRITERS}", actor=identity.name)
 
     def _by_header(self, authorization: str | None) -> Identity:
         kind, _, text = (authorization or "").partition(" ")
@@ -117,14 +137,19 @@ class RefusalLog:
         Raises:
             ReviewError: The database does not answer.
         """
+        client = request.client.host if request.client is not None else None
+        self.write(refusal, method=request.method, path=request.scope["path"], client=client)
+
+    def write(self, refusal: Refusal, *, method: str, path: str, client: str | None = None) -> None:
+        """Write one refusal; else as `add`."""
         n_left_out = self._turn()
         if n_left_out is None:
             return
         data: dict[str, object] = {
             "status": refusal.status,
-            "method": request.method,
-            "path": one_line(request.scope["path"], limit=200),
-            "client": request.client.host if request.client is not None else None,
+            "method": method,
+            "path": one_line(path, limit=200),
+            "client": client,
         }
         if n_left_out:
             data["n_left_out"] = n_left_out

@@ -86,7 +86,8 @@ def assemble(plan: Plan) -> Server:
 
 
 def _assembled(plan: Plan, queue: Queue, tokens: Tokens) -> Server:
-    access = Access(plan.web, tokens)
+    refusals = RefusalLog(queue)
+    access = Access(plan.web, tokens, refusals)
     deliverer = None if plan.outbound is None else deliverer_of(queue, plan.outbound)
     page = create_page(queue, plan.web, tokens=tokens) if plan.with_page else None
     service = Service(
@@ -100,7 +101,7 @@ def _assembled(plan: Plan, queue: Queue, tokens: Tokens) -> Server:
     app = create_app(
         service,
         access=access,
-        refusals=RefusalLog(queue),
+        refusals=refusals,
         routes=[
             *Api(queue, access, plan.policy).routes(),
             Route("/api/openapi.json", _document(), methods=["GET"]),
