@@ -121,6 +121,27 @@ def test_general_knowledge_with_optional_tools_is_a_remark() -> None:
     assert (verdict.verdict, verdict.severity) == ("violated", "info")
 
 
+def test_a_submitted_text_without_any_tool_is_a_remark() -> None:
+    sum_in_the_head = run(chat("The sum is 40.25"), handed_in("40.25"), prompt="What is 12 + 30?")
+    verdict = judge("value_ungrounded", sum_in_the_head)
+    assert (verdict.verdict, verdict.severity) == ("violated", "info")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        run(chat("40.25"), handed_in({"voltage": 40.25})),
+        run(chat("40.25"), handed_in("40.25", Claim(value=40.25))),
+        run(chat("40.25", offers=["read_page"]), handed_in("40.25")),
+        read("40.25", handed_in("40.25")),
+    ],
+    ids=["a field", "a declared claim", "a tool was offered", "something was read"],
+)
+def test_a_submitted_value_that_should_rest_on_something_is_an_error(one: Run) -> None:
+    verdict = judge("value_ungrounded", one)
+    assert (verdict.verdict, verdict.severity) == ("violated", "error")
+
+
 def told(state_of: Run) -> tuple[str, str | None, object]:
     verdict = judge("value_ungrounded", state_of)
     return verdict.fault, verdict.kind, verdict.evidence["attribution"]

@@ -113,14 +113,17 @@ def is_declared(facts: Facts, claim: AssessedClaim) -> bool:
 def rests_on_evidence(facts: Facts) -> bool:
     """Say whether the answer is meant to rest on evidence: something was read, or had to be.
 
-    General knowledge, given where tools are optional and none was used, needs no receipt.
+    General knowledge and mental arithmetic need no receipt: where tools are optional and none was
+    used, and for a text that is submitted where there was no tool at all.
     """
     if any(is_read(facts, e) for e in facts.executions):
         return True
     submitted = facts.run.submission
-    if submitted is not None and (submitted.claims or submitted.has_answer):
+    if submitted is not None and submitted.claims:
         return True
-    return bool(facts.offering) and facts.due.word == "yes"
+    if not facts.offering:
+        return False
+    return facts.due.word == "yes" or (submitted is not None and submitted.has_answer)
 
 
 def answer_spans(facts: Facts) -> tuple[str, ...]:

@@ -25,9 +25,9 @@ def value_ungrounded(facts: Facts) -> Outcome:
         assessable values (numbers, dates, identifiers; of a submitted answer also its only one),
         stand in no part of any request, in no result of a tool, and cannot be calculated from
         numbers there; what the model itself said before is no support. Values too short or common
-        to prove anything take no part. Where nothing was read, no tool was due and nothing was
-        submitted (general knowledge), it is told at `info`. The fault is found by elimination
-        (`docs/faults.md`).
+        to prove anything take no part. Where nothing was read, no tool was due, and nothing was
+        submitted but a text where no tool was offered (general knowledge, mental arithmetic), it is
+        told at `info`. The fault is found by elimination (`docs/faults.md`).
     Needs: The answer, the messages of the requests, the results of tools.
     Not assessed when: Content is off or cut, the input holds parts that cannot be read, part of it
         is held by the provider, or the trace has a hole.
@@ -70,7 +70,7 @@ def _without_answer(facts: Facts) -> Outcome:
 def _violated(facts: Facts, found: Unsupported) -> Outcome:
     told = found.declared or found.claims
     who = attribute(circumstances(facts, told[0]))
-    is_due = rests_on_evidence(facts)
+    is_due = bool(found.declared) or rests_on_evidence(facts)
     fields = [c.claim.field for c in told if c.claim.field is not None]
     about = f" ({', '.join(dict.fromkeys(fields[:5]))})" if fields else ""
     suffix = "" if is_due else "; nothing was read and nothing made tools due"
