@@ -115,6 +115,10 @@ HOLDS = {
     "a page that names another number elsewhere": answered(
         INVOICE, OWN_PAGE, says="INV-2041 has a total due of 1,416.00 EUR.", subject="INV-2041"
     ),
+    "a record that lists other numbers beside its values": answered(
+        read("get_order", {"order_id": "#W104"}, '{"also": ["W201", "W305"], "total": 980.5}', "a"),
+        says="The total of #W104 is 980.50 EUR.", subject="W104",
+    ),
     "the other thing, told as such": answered(
         INVOICE, OTHER_PAGE, says="INV-2017 had a total due of 980.50 EUR.", subject="INV-2041"
     ),

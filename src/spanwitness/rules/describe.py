@@ -60,7 +60,8 @@ of the run breaks here. `not_assessed`: this trace cannot show it, for the reaso
 taken for `holds`. `not_applicable`: what the rule is about does not occur in the run. A violation
 whose cause is another violation carries `explained_by`: it stays in the output and is no finding of
 its own. Severity and fault are the rule's own unless the entry names cases that differ.
-[detection.md](detection.md) has, by rule, how often each spoke falsely in real runs that were right.
+[detection.md](detection.md) has, by rule, how often each spoke falsely in real runs that were
+right.
 
 ## Rules over a whole run
 """

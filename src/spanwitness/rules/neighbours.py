@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from spanwitness.rules.conditions import surroundings
-from spanwitness.rules.wording import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,13 +48,18 @@ def values_beside_another(facts: Facts, answer: str) -> tuple[Beside, ...]:
     """Return the values that stand only in sentences about another thing of the same kind.
 
     A value counts where the answer's own sentence, else the declared subject, names a thing, and
-    every place that holds the value is in a result, in a sentence that names others of its kind
-    and not this one.
+    every place that holds the value is in a result of prose, in a sentence that names others of its
+    kind and not this one.
     """
     subject = _names(facts.run.subject or "")
     if not subject and not _names(answer):
         return ()
-    texts = {(e.span_id, e.call_id): as_text(e.result) for e in facts.executions if e.has_result}
+    # Records have rows and keys of their own; see `rules.rows`.
+    texts = {
+        (e.span_id, e.call_id): e.result
+        for e in facts.executions
+        if isinstance(e.result, str) and e.result.lstrip()[:1] not in ("{", "[")
+    }
     found = []
     for claim in facts.claims:
         if claim.kind not in _KINDS or claim.receipt.is_weak or not claim.receipt.places:
