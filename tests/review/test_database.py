@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -158,4 +160,23 @@ def test_threads_share_a_queue(tmp_path: Path):
     for thread in threads:
         thread.join()
     assert queue.items().rows[0].count == 12
+    queue.close()
+
+
+def test_a_second_opening_in_a_process_does_not_let_another_take_the_journal_away(tmp_path: Path):
+    """Closing any handle of a file drops all of a process's locks on it, SQLite's as well."""
+    url = f"sqlite:///{tmp_path}/queue.db"
+    queue, second = Queue.open(url), Queue.open(url)
+    queue.record("ann", "first")
+    # Without its lock the next process would take itself for the last one, and remove what the
+    # first writes on into.
+    count = (
+        "import sys; from spanwitness.review import Queue; queue = Queue.open(sys.argv[1]);"
+        "print(len(queue.events())); queue.close()"
+    )
+    command = [sys.executable, "-c", count, url]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "1\n"
+    queue.record("ann", "second")
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "2\n"
+    second.close()
     queue.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import time
@@ -190,8 +191,7 @@ def _sqlite(url: URL) -> Engine:
     path = Path(url.database or "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # The queue may hold content: for the user's eyes only.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _make_file(path)
     except OSError as error:
         raise ReviewError(f"queue file {str(path)!r} cannot be opened: {error.strerror}") from None
     engine = sa.create_engine(
@@ -216,6 +216,24 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
 
     return engine
+
+
+def _make_file(path: Path) -> None:
+    """Make the file if it is not there: it may hold content, so for the user's eyes only.
+
+    A file that is there is not opened: closing any handle of it would drop the locks that SQLite
+    holds on it for this process, and another process would remove the journal under it.
+
+    Raises:
+        OSError: It cannot be made, is no file, or may not be written.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, "it may not be written") from None
 
 
 def _postgresql(url: URL) -> Engine:
