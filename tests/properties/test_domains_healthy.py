@@ -1,6 +1,5 @@
-"""Errands of many trades that went well: nothing is found at `warning` or above."""
-
 # ruff: noqa: E501, RUF001  what people and tools say stays on one line
+"""Errands of many trades that went well: nothing is found at `warning` or above."""
 
 from __future__ import annotations
 
