@@ -143,7 +143,7 @@ def never_iterate(chunks):
     gc.collect()
 
 
-# A dropped stream may take its open socket with it, of which Python warns; so it is without us.
+# What is collected here may hold a socket that an earlier test left open, of which Python warns.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("consume", "ending"),
