@@ -14,7 +14,7 @@ WireFormat: TypeAlias = Literal[
 ]
 Side: TypeAlias = Literal["client", "provider", "mcp", "subagent", "output"]
 """Who runs a tool: the caller's code, the provider, an MCP server, another agent; or nobody, when
-the "tool" only carries the structured answer."""
+the "tool" only carries the structured answer. The words are those of the ledger's JSON form."""
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):

@@ -133,21 +133,21 @@ def read_chat(span: SpanRecord, history: History, seq: int, step: str | None) ->
     )
 
 
-def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool) -> ToolCall:
+def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_handed_over: bool) -> ToolCall:
     """Read an execution of a tool.
 
     Args:
         span: The span of the execution.
         seq: Its position in the trace.
         step: The protocol step around it.
-        is_subagent: It handed its work to another agent.
+        is_handed_over: It handed its work to another agent.
     """
     said = tool_attributes(span.attributes)
     recorded = said.result
     error = said.error_type or ("error" if span.status == "error" else None)
     is_mcp = said.mcp_method is not None
     result = decoded(recorded) if recorded is not None else raised_text(span)
-    side: Side = "subagent" if is_subagent else "client"
+    side: Side = "subagent" if is_handed_over else "client"
     if is_mcp or said.kind == "extension":
         side = "mcp"
     return ToolCall(

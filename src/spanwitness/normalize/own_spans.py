@@ -143,13 +143,13 @@ def read_chat(
     )
 
 
-def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_subagent: bool) -> ToolCall:
+def read_tool(span: SpanRecord, seq: int, step: str | None, *, is_handed_over: bool) -> ToolCall:
     """Read an execution of a tool; the arguments are those of `otel_genai.read_tool`."""
     said = tool_attributes(span.attributes)
     recorded = said.result
     result = decoded(recorded) if recorded is not None else raised_text(span)
     chars = said.result_chars
-    side = said.side or ("subagent" if is_subagent else "client")
+    side = said.side or ("subagent" if is_handed_over else "client")
     return ToolCall(
         span_id=span.span_id,
         parent_span_id=span.parent_span_id,

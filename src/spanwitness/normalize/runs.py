@@ -81,12 +81,15 @@ class _Calls:
 
     def _read_tools(self) -> None:
         found = self.found
-        subagents = self.surroundings.handing_over
+        handing_over = self.surroundings.handing_over
         for span in found.of_role("tool"):
             id_ = span.span_id
             read = own_spans.read_tool if found.is_own(span) else otel_genai.read_tool
             self.tools[id_] = read(
-                span, self.places[id_], self.surroundings.step[id_], is_subagent=id_ in subagents
+                span,
+                self.places[id_],
+                self.surroundings.step[id_],
+                is_handed_over=id_ in handing_over,
             )
 
     def _read(self) -> None:
