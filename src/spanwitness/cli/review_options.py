@@ -38,6 +38,35 @@ Agent: TypeAlias = Annotated[str | None, typer.Option("--agent", help="Only of t
 Service: TypeAlias = Annotated[str | None, typer.Option("--service", help="Only of this service.")]
 
 
+class AccessWord(StrEnum):
+    """Who may come in to a page."""
+
+    local = "local"
+    tokens = "tokens"
+    proxy = "proxy"
+
+
+Host: TypeAlias = Annotated[str, typer.Option(help="Address to listen on.")]
+LocalName: TypeAlias = Annotated[
+    str | None, typer.Option("--by", help="Your name, with --access local; default: your login.")
+]
+Access: TypeAlias = Annotated[
+    AccessWord, typer.Option(help="Who may come in: this machine, tokens, or whom a proxy names.")
+]
+Proxy: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="Address or network of the proxy; may be repeated.")
+]
+AllowHost: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="A name the page is reached by; may be repeated.")
+]
+Link: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="NAME=URL with {trace_id}, to a backend; may be repeated.")
+]
+Https: TypeAlias = Annotated[
+    bool, typer.Option("--https", help="A proxy serves it by HTTPS: cookies need it.")
+]
+
+
 class RoleWord(StrEnum):
     """Roles of who may come in."""
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import socket
 import sys
-from enum import StrEnum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spanwitness.cli.review_options import (
+    Access,
+    AccessWord,
+    AllowHost,
     ContentHeader,
+    Host,
+    Https,
+    Link,
+    LocalName,
+    Proxy,
     ProxyContent,
     ProxyRole,
     QueueUrl,
@@ -27,41 +34,22 @@ if TYPE_CHECKING:
     from spanwitness.review.web.settings import WebSettings
 
 
-class _Access(StrEnum):
-    local = "local"
-    tokens = "tokens"
-    proxy = "proxy"
-
-
 def serve_page(  # noqa: PLR0913  one option each
     *,
     queue: QueueUrl = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 = a free one.")] = 0,
-    by: Annotated[
-        str | None, typer.Option(help="Your name, with --access local; default: your login.")
-    ] = None,
-    access: Annotated[
-        _Access, typer.Option(help="Who may come in: this machine, tokens, or whom a proxy names.")
-    ] = _Access.local,
-    proxy: Annotated[
-        list[str] | None, typer.Option(help="Address or network of the proxy; may be repeated.")
-    ] = None,
+    by: LocalName = None,
+    access: Access = AccessWord.local,
+    proxy: Proxy = None,
     user_header: UserHeader = "X-Forwarded-User",
     role_header: RoleHeader = None,
     content_header: ContentHeader = None,
     proxy_role: ProxyRole = RoleWord.viewer,
     proxy_content: ProxyContent = False,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name the page is reached by; may be repeated.")
-    ] = None,
-    link: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=URL with {trace_id}, to a backend; may be repeated."),
-    ] = None,
-    https: Annotated[
-        bool, typer.Option("--https", help="A proxy serves it by HTTPS: cookies need it.")
-    ] = False,
+    allow_host: AllowHost = None,
+    link: Link = None,
+    https: Https = False,
     idle_exit: Annotated[
         float | None,
         typer.Option(min=1, help="Seconds without a request after which it ends by itself."),

@@ -14,7 +14,15 @@ from urllib.parse import urlsplit
 import typer
 
 from spanwitness.cli.review_options import (
+    Access,
+    AccessWord,
+    AllowHost,
     ContentHeader,
+    Host,
+    Https,
+    Link,
+    LocalName,
+    Proxy,
     ProxyContent,
     ProxyRole,
     QueueUrl,
@@ -31,12 +39,6 @@ if TYPE_CHECKING:
     from spanwitness.export.destination import ExportSettings
     from spanwitness.serve.assembly import Plan, Server
     from spanwitness.settings import Settings
-
-
-class _Access(StrEnum):
-    local = "local"
-    tokens = "tokens"
-    proxy = "proxy"
 
 
 class _Content(StrEnum):
@@ -57,7 +59,7 @@ def serve(  # noqa: PLR0913  one option each
         Path | None,
         typer.Option(help="Known findings (`check --write-baseline`): they do not count."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option(help="HTTP port; 0 = a free one.")] = 4318,
     grpc_port: Annotated[int, typer.Option(help="gRPC port; 0 = a free one.")] = 4317,
     grpc: Annotated[bool, typer.Option(help="Also listen for OTLP over gRPC.")] = True,
@@ -69,30 +71,17 @@ def serve(  # noqa: PLR0913  one option each
     outbound: Annotated[
         Path | None, typer.Option(help="File of webhooks and backends that get verdicts.")
     ] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Your name, with --access local; default: your login.")
-    ] = None,
-    access: Annotated[
-        _Access, typer.Option(help="Who may come in: this machine, tokens, or whom a proxy names.")
-    ] = _Access.local,
-    proxy: Annotated[
-        list[str] | None, typer.Option(help="Address or network of the proxy; may be repeated.")
-    ] = None,
+    by: LocalName = None,
+    access: Access = AccessWord.local,
+    proxy: Proxy = None,
     user_header: UserHeader = "X-Forwarded-User",
     role_header: RoleHeader = None,
     content_header: ContentHeader = None,
     proxy_role: ProxyRole = RoleWord.viewer,
     proxy_content: ProxyContent = False,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name the page is reached by; may be repeated.")
-    ] = None,
-    link: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=URL with {trace_id}, to a backend; may be repeated."),
-    ] = None,
-    https: Annotated[
-        bool, typer.Option("--https", help="A proxy serves it by HTTPS: cookies need it.")
-    ] = False,
+    allow_host: AllowHost = None,
+    link: Link = None,
+    https: Https = False,
     content: Annotated[
         _Content | None, typer.Option(help="Whether the queue keeps content; default: as set.")
     ] = None,
